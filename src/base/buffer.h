@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/ledger.h"
+#include "base/result.h"
+
+namespace stoker {
+
+/// Zeroed anonymous memory straight from the system, charged to a Ledger, given back when it dies.
+/// From 2 MiB on it is 2 MiB aligned, rounded up to that (the rounding is charged), and asks for huge pages.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer() { reset(); }
+
+  /// kOutOfMemory: the ledger or the system refuses; the message has the numbers. `bytes` 0 gives an empty buffer.
+  static Result<Buffer> allocate(Ledger& ledger, const std::string& name, uint64_t bytes);
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+  std::span<std::byte> bytes() const { return {data_, size_}; }
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+  void reset();
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  void* base_ = nullptr;
+  size_t mapped_ = 0;
+  Charge charge_;
+};
+
+}  // namespace stoker
