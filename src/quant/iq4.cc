@@ -1,0 +1,23 @@
+#include "quant/iq4.h"
+
+#include "quant/nibbles.h"
+
+namespace stoker::quant {
+
+void IQ4NL::levels(const Block& block, int8_t* q) {
+  for (int i = 0; i < kWeights; ++i) q[i] = kIq4Levels[split_nibble(block.qs, i)];
+}
+
+void IQ4XS::scales(const Block& block, int8_t* scales) {
+  for (int j = 0; j < kWeights / kSubBlock; ++j) {
+    const int low = (block.scales_l[j / 2] >> (4 * (j % 2))) & 15;
+    const int high = (block.scales_h >> (2 * j)) & 3;
+    scales[j] = static_cast<int8_t>((low | (high << 4)) - 32);
+  }
+}
+
+void IQ4XS::levels(const Block& block, int8_t* q) {
+  for (int i = 0; i < kWeights; ++i) q[i] = kIq4Levels[split_nibble(block.qs + i / 32 * 16, i % 32)];
+}
+
+}  // namespace stoker::quant

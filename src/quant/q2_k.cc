@@ -1,0 +1,18 @@
+#include "quant/q2_k.h"
+
+#include "quant/nibbles.h"
+
+namespace stoker::quant {
+
+void Q2K::scales(const Block& block, int8_t* scales, int8_t* mins) {
+  for (int j = 0; j < kWeights / kSubBlock; ++j) {
+    scales[j] = static_cast<int8_t>(block.scales[j] & 15);
+    mins[j] = static_cast<int8_t>(block.scales[j] >> 4);
+  }
+}
+
+void Q2K::levels(const Block& block, int8_t* q) {
+  for (int i = 0; i < kWeights; ++i) q[i] = static_cast<int8_t>(crumb(block.qs, i));
+}
+
+}  // namespace stoker::quant
