@@ -1,0 +1,15 @@
+#include "kernels/kv_layout.h"
+
+#include "kernels/table.h"
+
+namespace stoker::kernels {
+
+static_assert(AttentionScratch::kQueries == kMaxQueries);
+
+int64_t attention_scratch_bytes(int k_dim, int v_dim) {
+  return AttentionScratch(k_dim, v_dim).total * static_cast<int64_t>(sizeof(float));
+}
+
+int64_t kv_tile_bytes(KvType type, int dim) { return kTilePositions * kv_padded_dim(type, dim) * kv_value_bytes(type); }
+
+}  // namespace stoker::kernels

@@ -1,0 +1,52 @@
+// Where one value of K or V lies inside a tile of 64 positions. Plain constants: files of any instruction set may
+// include this.
+//
+//   f16, f32   K [dim][64]          V [64][dim]
+//   bf16       K [dim / 2][64][2]   V [32][dim][2]     dim padded with zeros to a multiple of 32
+//
+// Lanes are positions for the scores and dimensions for the values, so the sums of docs/kernels.md run in separate
+// lanes and no horizontal sum exists. The pairs of bf16 are what the AMX instructions read.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/args.h"
+
+namespace stoker::kernels {
+
+constexpr int kv_padded_dim(KvType type, int dim) { return type == KvType::kBf16 ? (dim + 31) / 32 * 32 : dim; }
+
+constexpr int64_t kv_value_bytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
+
+/// Index of dimension `d` of position `p`; `padded` is kv_padded_dim of the head.
+constexpr int64_t kv_k_index(KvType type, int d, int p) {
+  if (type == KvType::kBf16) return (d / 2 * kTilePositions + p) * 2 + d % 2;
+  return d * kTilePositions + p;
+}
+constexpr int64_t kv_v_index(KvType type, int padded, int d, int p) {
+  if (type == KvType::kBf16) return (static_cast<int64_t>(p / 2) * padded + d) * 2 + p % 2;
+  return static_cast<int64_t>(p) * padded + d;
+}
+
+/// The parts of a worker's scratch for attention, in floats from its start; each begins on a 64-byte line.
+struct AttentionScratch {
+  static constexpr int kQueries = 64;         ///< kMaxQueries.
+  static constexpr int kPanelDims = 64;       ///< Dimensions of V expanded at a time.
+  static constexpr int kPanelPositions = 32;  ///< Positions of K expanded at a time.
+
+  int64_t padded_k, padded_v;  ///< Dimensions rounded up to 32.
+  int64_t q, k_panel, v_panel, scores, out, stats, total;
+
+  constexpr AttentionScratch(int k_dim, int v_dim)
+      : padded_k((k_dim + 31) / 32 * 32),
+        padded_v((v_dim + 31) / 32 * 32),
+        q(0),
+        k_panel(q + kQueries * padded_k),
+        v_panel(k_panel + kPanelPositions * padded_k),
+        scores(v_panel + kTilePositions * kPanelDims),
+        out(scores + kQueries * kTilePositions),
+        stats(out + kQueries * padded_v),
+        total(stats + 8 * kQueries) {}
+};
+
+}  // namespace stoker::kernels

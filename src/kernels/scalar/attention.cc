@@ -1,0 +1,192 @@
+// Attention over tiles of 64 positions, one query at a time, as docs/kernels.md defines it.
+#include <cmath>
+#include <limits>
+
+#include "base/f16.h"
+#include "kernels/kv_layout.h"
+#include "kernels/scalar/functions.h"
+#include "kernels/scalar/numbers.h"
+
+namespace stoker::kernels::scalar {
+namespace {
+
+constexpr int kTile = static_cast<int>(kTilePositions);
+
+/// What attention and the store round to bf16: nearest, then everything below 2^-48 becomes zero, because the AMX
+/// instructions flush small numbers and must give the same bits.
+uint16_t to_kv_bf16(float x) {
+  const uint16_t bits = f32_to_bf16(x);
+  return std::fabs(bf16_to_f32(bits)) < 0x1p-48f ? uint16_t{0} : bits;
+}
+float round_bf16(float x) { return bf16_to_f32(to_kv_bf16(x)); }
+
+template <KvType kType>
+float kv_value(const std::byte* tile, int64_t index) {
+  if constexpr (kType == KvType::kF32) {
+    return reinterpret_cast<const float*>(tile)[index];
+  } else {
+    const uint16_t bits = reinterpret_cast<const uint16_t*>(tile)[index];
+    return kType == KvType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+  }
+}
+
+/// A sum in the order of the type: one chain over terms [begin, end), or for bf16 chains over the even and the odd
+/// terms of every 32 (they start at multiples of 32). left(i) * right(i) is term i.
+template <KvType kType, class Left, class Right>
+float chain(int begin, int end, Left left, Right right) {
+  float sum = 0.0f;
+  if constexpr (kType == KvType::kBf16) {
+    for (int group = begin / 32 * 32; group < end; group += 32) {
+      float parity[2] = {0.0f, 0.0f};
+      for (int i = group; i < group + 32; ++i) {
+        if (i >= begin && i < end) parity[i % 2] = std::fma(left(i), right(i), parity[i % 2]);
+      }
+      sum += parity[0] + parity[1];
+    }
+  } else {
+    for (int i = begin; i < end; ++i) sum = std::fma(left(i), right(i), sum);
+  }
+  return sum;
+}
+
+/// Positions of a tile that one query sees.
+struct Visible {
+  int begin, end;
+};
+
+Visible visible_positions(const AttentionQuery& query, int64_t tile) {
+  const int64_t begin = query.begin - tile * kTile, end = query.end - tile * kTile;
+  return {static_cast<int>(begin > 0 ? begin : 0), static_cast<int>(end < kTile ? end : kTile)};
+}
+
+template <KvType kType>
+float score(const AttentionArgs& a, const float* q, const std::byte* k_tile, int p) {
+  const float dot = chain<kType>(
+      0, a.k_dim, [&](int d) { return kType == KvType::kBf16 ? round_bf16(q[d]) : q[d]; },
+      [&](int d) { return kv_value<kType>(k_tile, kv_k_index(kType, d, p)); });
+  const float scaled = dot * a.scale;
+  return a.softcap > 0.0f ? a.softcap * tanh(scaled * (1.0f / a.softcap)) : scaled;
+}
+
+/// The running result of one query: `out` holds the unnormalized sum of the values.
+struct Running {
+  float max, sum;
+  bool empty = true;
+};
+
+/// Adds a tile, or a sink, whose weights are relative to `max` and add up to `sum`; values(d) is its sum of values.
+template <class Values>
+void merge(Running& r, float max, float sum, int v_dim, float* out, Values values) {
+  if (r.empty) {
+    r = {max, sum, false};
+    for (int d = 0; d < v_dim; ++d) out[d] = values(d);
+    return;
+  }
+  const float top = r.max > max ? r.max : max;
+  const float old_factor = exp(r.max - top), new_factor = exp(max - top);
+  r.max = top;
+  r.sum = std::fma(r.sum, old_factor, sum * new_factor);
+  for (int d = 0; d < v_dim; ++d) out[d] = std::fma(out[d], old_factor, values(d) * new_factor);
+}
+
+template <KvType kType>
+void add_tile(const AttentionArgs& a, const AttentionQuery& query, int64_t tile, Running& running) {
+  const std::byte* k_tile = a.pages[tile] + a.k_offset;
+  const std::byte* v_tile = a.pages[tile] + a.v_offset;
+  const Visible seen = visible_positions(query, tile);
+  float weights[kTile] = {};
+  float max = -std::numeric_limits<float>::infinity();
+  for (int p = seen.begin; p < seen.end; ++p) {
+    weights[p] = score<kType>(a, query.q, k_tile, p);
+    max = weights[p] > max ? weights[p] : max;
+  }
+  float lanes[16] = {};
+  for (int p = seen.begin; p < seen.end; ++p) {
+    weights[p] = exp(weights[p] - max);
+    if (kType == KvType::kBf16) weights[p] = round_bf16(weights[p]);
+    lanes[p % 16] += weights[p];
+  }
+  const int padded = kv_padded_dim(kType, a.v_dim);
+  merge(running, max, sum_lanes(lanes), a.v_dim, query.out, [&](int d) {
+    return chain<kType>(
+        seen.begin, seen.end, [&](int p) { return weights[p]; },
+        [&](int p) { return kv_value<kType>(v_tile, kv_v_index(kType, padded, d, p)); });
+  });
+}
+
+template <KvType kType>
+void attend(const AttentionArgs& a, const AttentionQuery& query) {
+  Running running{};
+  for (int64_t tile = query.begin / kTile; tile * kTile < query.end && query.begin < query.end; ++tile) {
+    add_tile<kType>(a, query, tile, running);
+  }
+  if (query.sink != nullptr) {
+    merge(running, *query.sink, 1.0f, a.v_dim, query.out, [](int) { return 0.0f; });
+  }
+  // A query that sees nothing answers zeros. The + 0 removes negative zeros: their sign could depend on masked rows.
+  const float inverse = running.empty ? 0.0f : 1.0f / running.sum;
+  for (int d = 0; d < a.v_dim; ++d) query.out[d] = running.empty ? 0.0f : std::fma(query.out[d], inverse, 0.0f);
+}
+
+template <KvType kType>
+void attend_all(const AttentionArgs& a) {
+  for (int i = 0; i < a.n_queries; ++i) attend<kType>(a, a.queries[i]);
+}
+
+/// Writes one value; false when it is not finite as stored.
+template <KvType kType>
+bool store_value(std::byte* tile, int64_t index, float x) {
+  if constexpr (kType == KvType::kF32) {
+    reinterpret_cast<float*>(tile)[index] = x;
+    return is_finite(x);
+  } else {
+    const uint16_t bits = kType == KvType::kF16 ? f32_to_f16(x) : to_kv_bf16(x);
+    reinterpret_cast<uint16_t*>(tile)[index] = bits;
+    const uint16_t infinity = kType == KvType::kF16 ? 0x7c00 : 0x7f80;
+    return (bits & infinity) != infinity;
+  }
+}
+
+template <KvType kType>
+bool store(const KvStoreArgs& a, bool is_k) {
+  const int padded = kv_padded_dim(kType, a.dim);
+  bool finite = true;
+  for (int i = 0; i < a.n; ++i) {
+    const int p = a.position + i;
+    for (int d = 0; d < padded; ++d) {
+      const int64_t index = is_k ? kv_k_index(kType, d, p) : kv_v_index(kType, padded, d, p);
+      finite &= store_value<kType>(a.tile, index, d < a.dim ? a.x[i * a.stride + d] : 0.0f);
+    }
+  }
+  return finite;
+}
+
+bool store(const KvStoreArgs& a, bool is_k) {
+  switch (a.type) {
+    case KvType::kF16:
+      return store<KvType::kF16>(a, is_k);
+    case KvType::kBf16:
+      return store<KvType::kBf16>(a, is_k);
+    case KvType::kF32:
+      return store<KvType::kF32>(a, is_k);
+  }
+  return false;
+}
+
+}  // namespace
+
+void attention(const AttentionArgs& a) noexcept {
+  switch (a.type) {
+    case KvType::kF16:
+      return attend_all<KvType::kF16>(a);
+    case KvType::kBf16:
+      return attend_all<KvType::kBf16>(a);
+    case KvType::kF32:
+      return attend_all<KvType::kF32>(a);
+  }
+}
+
+bool store_k(const KvStoreArgs& a) noexcept { return store(a, true); }
+bool store_v(const KvStoreArgs& a) noexcept { return store(a, false); }
+
+}  // namespace stoker::kernels::scalar

@@ -1,0 +1,73 @@
+// The element-wise functions, as docs/kernels.md defines them.
+#include <cmath>
+#include <limits>
+
+#include "kernels/scalar/functions.h"
+#include "kernels/scalar/numbers.h"
+
+namespace stoker::kernels::scalar {
+
+void rms_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept {
+  float lanes[16] = {};
+  for (int64_t i = 0; i < n; ++i) lanes[i % 16] = std::fma(x[i], x[i], lanes[i % 16]);
+  const float mean = sum_lanes(lanes) / static_cast<float>(n);
+  const float r = 1.0f / square_root(mean + eps);
+  for (int64_t i = 0; i < n; ++i) y[i] = gain ? x[i] * r * gain[i] : x[i] * r;
+}
+
+void add(const float* x, const float* b, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] + b[i];
+}
+
+void scale(const float* x, float s, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * s;
+}
+
+void silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = silu(gate[i]) * up[i];
+}
+
+void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = gelu(gate[i]) * up[i];
+}
+
+void softcap(float* x, float cap, int64_t n) noexcept {
+  const float inverse = 1.0f / cap;
+  for (int64_t i = 0; i < n; ++i) x[i] = cap * tanh(x[i] * inverse);
+}
+
+namespace {
+
+void rotate(float& x0, float& x1, float c, float s) {
+  const float y0 = std::fma(x0, c, -(x1 * s));
+  const float y1 = std::fma(x0, s, x1 * c);
+  x0 = y0;
+  x1 = y1;
+}
+
+}  // namespace
+
+void rope_interleaved(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept {
+  for (int64_t i = 0; i < n_pairs; ++i) rotate(x[2 * i], x[2 * i + 1], cos[i], sin[i]);
+}
+
+void rope_halves(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept {
+  for (int64_t i = 0; i < n_pairs; ++i) rotate(x[i], x[i + n_pairs], cos[i], sin[i]);
+}
+
+bool all_finite(const float* x, int64_t n) noexcept {
+  bool finite = true;
+  for (int64_t i = 0; i < n; ++i) finite &= is_finite(x[i]);
+  return finite;
+}
+
+int64_t argmax(const float* x, int64_t n) noexcept {
+  float best = -std::numeric_limits<float>::infinity();
+  for (int64_t i = 0; i < n; ++i) best = x[i] > best ? x[i] : best;
+  for (int64_t i = 0; i < n; ++i) {
+    if (x[i] == best) return i;
+  }
+  return 0;  // Nothing but NaN.
+}
+
+}  // namespace stoker::kernels::scalar
