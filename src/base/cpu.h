@@ -19,7 +19,8 @@ std::string_view isa_name(Isa isa);
 const std::vector<Isa>& available_isas();
 
 /// The best of them, or the one named in STOKER_ISA.
-/// kInvalidArgument: STOKER_ISA names none of the seven, or one that this machine lacks; the message lists what there is.
+/// kInvalidArgument: STOKER_ISA names none of the seven, or one that this machine lacks; the message lists what there
+/// is.
 Result<Isa> pick_isa();
 
 /// The processor's own name, as in /proc/cpuinfo.

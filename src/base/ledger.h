@@ -1,12 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
+#include "base/thread_annotations.h"
 
 namespace stoker {
 
@@ -32,7 +34,8 @@ class Charge {
 };
 
 /// Who may hold how much of the memory limit. Every allocation of 1 MiB and more is charged by name before it is made;
-/// the rest of the process is one line, `process`, charged at the start with kProcessBytes, a ceiling that a test measures.
+/// the rest of the process is one line, `process`, which main charges at the start with kProcessBytes, a ceiling that a
+/// test measures. A line stays once it was charged, so names come from the code, not from requests.
 /// Threads: all methods from any thread. A Ledger outlives its charges.
 class Ledger {
  public:
@@ -64,12 +67,13 @@ class Ledger {
 
  private:
   friend class Charge;
-  void give_back(size_t line, uint64_t bytes);
+  void give_back(size_t line, uint64_t bytes) EXCLUDES(mu_);
+  size_t line_of(const std::string& name) REQUIRES(mu_);
 
-  uint64_t limit_;
-  mutable std::mutex mu_;
-  std::vector<Line> lines_;  // guarded by mu_
-  uint64_t used_ = 0;        // guarded by mu_
+  const uint64_t limit_;
+  mutable Mutex mu_;
+  std::vector<Line> lines_ GUARDED_BY(mu_);
+  uint64_t used_ GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace stoker

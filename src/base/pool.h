@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -31,8 +30,9 @@ class Worker {
   /// This worker's part of `n` items: contiguous, sizes differ by at most one, in units of `unit` items.
   Range share(int64_t n, int64_t unit = 1) const;
 
-  /// Cuts `n` items into chunks of `chunk` and calls `f(Range)` for one at a time, whoever is free taking the next, until
-  /// none is left. Every worker of the run calls it with the same numbers; a barrier() must follow before the next one.
+  /// Cuts `n` items into chunks of `chunk` and calls `f(Range)` for one at a time, whoever is free taking the next,
+  /// until none is left. Every worker of the run calls it with the same numbers; a barrier() must follow before the
+  /// next one.
   template <class F>
   void each(int64_t n, int64_t chunk, F&& f) {
     const int64_t n_chunks = (n + chunk - 1) / chunk;
@@ -47,6 +47,7 @@ class Worker {
   Pool& pool_;
   int index_;
   int count_;
+  int64_t n_claimed_ = 0;  ///< Used when alone: the pool's counter may belong to an outer run then.
 };
 
 /// A fixed set of threads that a forward pass enters once, at its outermost boundary.
@@ -60,12 +61,14 @@ class Pool {
   /// kInvalidArgument: fewer than 1 or more than 1024 threads. kIo: the system refuses a thread.
   static Result<std::unique_ptr<Pool>> create(Options options);
   virtual ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
 
   int size() const;
 
   /// Calls `f(Worker&)` on every worker at once and returns when all have finished; the caller is worker 0.
-  /// One run at a time: others wait their turn. Called from inside a run of the same pool, f runs inline as the only worker.
-  /// `f` must not throw.
+  /// One run at a time: others wait their turn. Called from inside a run of the same pool, f runs inline as the only
+  /// worker (also when another pool's run lies between). `f` must not throw.
   template <class F>
   void run(F&& f) {
     run_erased([](void* context, Worker& worker) { (*static_cast<std::remove_reference_t<F>*>(context))(worker); }, &f);
@@ -75,16 +78,19 @@ class Pool {
   uint64_t entries() const;
 
  protected:
-  Pool() = default;
+  Pool();
 
  private:
   friend class Worker;
   void run_erased(void (*call)(void*, Worker&), void* context);
+  Status start_threads();
+  void work(int index);
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// The processors that this process may use: its affinity mask, capped by the cgroup's CPU quota (rounded down, at least 1).
+/// The processors that this process may use: its affinity mask, capped by the cgroup's CPU quota (rounded down, at
+/// least 1).
 int usable_cpus();
 
 }  // namespace stoker

@@ -70,14 +70,14 @@ using Status = Result<Ok>;
 
 /// STOKER_TRY(T name, expression): declares `T name` from a Result<T>, or returns its Error from this function.
 #define STOKER_TRY(declaration, ...) STOKER_TRY_INNER(STOKER_CONCAT(stoker_try_, __LINE__), declaration, __VA_ARGS__)
-#define STOKER_TRY_INNER(tmp, declaration, ...)                  \
-  auto tmp = (__VA_ARGS__);                                      \
-  if (!tmp.has_value()) return std::move(tmp).error();           \
+#define STOKER_TRY_INNER(tmp, declaration, ...)        \
+  auto tmp = (__VA_ARGS__);                            \
+  if (!tmp.has_value()) return std::move(tmp).error(); \
   declaration = std::move(tmp).value()
 
 /// STOKER_TRY_STATUS(expression): returns the Error of a Status from this function, if it has one.
-#define STOKER_TRY_STATUS(...)                                                                     \
-  do {                                                                                             \
+#define STOKER_TRY_STATUS(...)                                                                       \
+  do {                                                                                               \
     if (auto stoker_status = (__VA_ARGS__); !stoker_status) return std::move(stoker_status).error(); \
   } while (false)
 

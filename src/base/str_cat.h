@@ -14,8 +14,7 @@ inline void append(std::string& out, const std::string& text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
 inline void append(std::string& out, bool value) { out += value ? "true" : "false"; }
 template <class T>
-  requires(std::integral<T> || std::floating_point<T>)
-void append(std::string& out, T value) {
+requires(std::integral<T> || std::floating_point<T>) void append(std::string& out, T value) {
   char buffer[64];  // The shortest form of a double that reads back equal has at most 24 characters.
   auto end = std::to_chars(buffer, buffer + sizeof buffer, value);
   out.append(buffer, end.ptr);

@@ -1,0 +1,37 @@
+#include "base/gate.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace stoker {
+namespace {
+
+static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+long futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
+  return syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+void Gate::wait_past(uint32_t seen, int spins) {
+  for (int i = 0; i < spins; ++i) {
+    if (value_.load(std::memory_order_acquire) != seen) return;
+    pause();
+  }
+  // The order against advance(): either it sees this sleeper and wakes, or the kernel sees the new value and returns
+  // at once. Both sides store first and load then, which needs seq_cst.
+  n_asleep_.fetch_add(1, std::memory_order_seq_cst);
+  while (value_.load(std::memory_order_seq_cst) == seen) futex(value_, FUTEX_WAIT, seen);
+  n_asleep_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Gate::advance() {
+  value_.fetch_add(1, std::memory_order_seq_cst);
+  if (n_asleep_.load(std::memory_order_seq_cst) != 0) futex(value_, FUTEX_WAKE, INT_MAX);
+}
+
+}  // namespace stoker

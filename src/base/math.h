@@ -1,0 +1,33 @@
+#pragma once
+
+/// Elementary functions whose bits are the same on every machine: only + - * /, fma and comparisons, in a fixed order.
+/// libm's differ between versions and processors. Largest errors are in units in the last place (ulp), see math_test.
+namespace stoker::math {
+
+/// 0.9 ulp on [-87, 88]; arguments beyond count as the border (never 0, never infinite). NaN counts as -87.
+float exp_f32(float x);
+/// 1.3 ulp. NaN gives 1 or -1: kernels look for NaN elsewhere.
+float tanh_f32(float x);
+/// x / (1 + exp(-x)), 2.4 ulp.
+float silu_f32(float x);
+/// The tanh form of GELU, 8 ulp on [-2, 10]; below, an absolute error of at most 5e-7.
+float gelu_f32(float x);
+
+/// 1 ulp. 0 below -708, infinity above 709.78.
+double exp(double x);
+/// 0.6 ulp. -infinity for 0, NaN below.
+double log(double x);
+/// `base` to the power of `y` for base >= 0, 1.2 ulp; 0 below exp(-708). NaN for a negative base.
+double pow(double base, double y);
+
+struct SinCos {
+  double sin, cos;
+};
+/// 1.1 ulp for |x| <= 1e6; NaN above 2^30.
+SinCos sincos(double x);
+
+/// The IEEE square root.
+inline double sqrt(double x) { return __builtin_sqrt(x); }
+inline float sqrt(float x) { return __builtin_sqrtf(x); }
+
+}  // namespace stoker::math

@@ -1,0 +1,183 @@
+#include "base/pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/fp_env.h"
+#include "base/gate.h"
+#include "base/mutex.h"
+#include "base/str_cat.h"
+
+namespace stoker {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+// About 60 us where a pause takes 15 ns, several times a wake-up: forward passes have barriers every few microseconds.
+constexpr int kSpins = 4000;
+// With more threads than processors the one waited for may need this very processor.
+constexpr int kSpinsOversubscribed = 50;
+
+/// The runs that this thread is inside of, innermost first; a nested run hands its caller's on to its workers.
+struct Frame {
+  const void* pool;
+  const Frame* outer;
+};
+thread_local const Frame* current_frame = nullptr;
+
+class FrameScope {
+ public:
+  FrameScope(const void* pool, const Frame* outer) : saved_(current_frame), frame_{pool, outer} {
+    current_frame = &frame_;
+  }
+  ~FrameScope() { current_frame = saved_; }
+
+ private:
+  const Frame* saved_;
+  Frame frame_;
+};
+
+bool inside(const void* pool) {
+  for (const Frame* frame = current_frame; frame != nullptr; frame = frame->outer) {
+    if (frame->pool == pool) return true;
+  }
+  return false;
+}
+
+struct Job {
+  void (*call)(void*, Worker&) = nullptr;  ///< Null: the threads end.
+  void* context = nullptr;
+  const Frame* outer = nullptr;
+};
+
+}  // namespace
+
+struct Pool::State {
+  int n_threads = 1;
+  int spins = kSpins;
+  std::vector<std::thread> threads;
+
+  Mutex turn;  ///< Held by the caller for the length of its run.
+  Job job;     ///< Written by the holder of `turn` before start.advance(), read by workers after it.
+  std::atomic<uint64_t> n_entries{0};
+
+  // On lines of their own: arrivals must not take the line that waiters poll.
+  alignas(64) Gate start;
+  alignas(64) Gate generation;
+  alignas(64) std::atomic<int> n_arrived{0};
+  alignas(64) std::atomic<int64_t> n_claimed{0};
+
+  /// The last to arrive resets what belongs to the past phase, then lets the others go.
+  void arrive() {
+    if (n_arrived.fetch_add(1, std::memory_order_acq_rel) + 1 != n_threads) return;
+    n_arrived.store(0, std::memory_order_relaxed);
+    n_claimed.store(0, std::memory_order_relaxed);
+    generation.advance();
+  }
+  void barrier() {
+    const uint32_t seen = generation.value();
+    arrive();
+    generation.wait_past(seen, spins);
+  }
+};
+
+void Worker::barrier() {
+  n_claimed_ = 0;
+  if (count_ > 1) pool_.state_->barrier();
+}
+
+int64_t Worker::claim() {
+  return count_ + (count_ > 1 ? pool_.state_->n_claimed.fetch_add(1, std::memory_order_relaxed) : n_claimed_++);
+}
+
+Range Worker::share(int64_t n, int64_t unit) const {
+  const int64_t n_units = n / unit + (n % unit != 0 ? 1 : 0);
+  const int64_t each_gets = n_units / count_, rest = n_units % count_;
+  const int64_t first = each_gets * index_ + (index_ < rest ? index_ : rest);
+  const int64_t last = first + each_gets + (index_ < rest ? 1 : 0);
+  return {first * unit, last == n_units ? n : last * unit};
+}
+
+Pool::Pool() : state_(std::make_unique<State>()) {}
+
+Result<std::unique_ptr<Pool>> Pool::create(Options options) {
+  if (options.n_threads < 1 || options.n_threads > kMaxThreads) {
+    return Error{ErrorCode::kInvalidArgument,
+                 str_cat("threads: ", options.n_threads, " is out of range, 1 to ", kMaxThreads, " are possible")};
+  }
+  std::unique_ptr<Pool> pool(new Pool());
+  State& state = *pool->state_;
+  state.n_threads = options.n_threads;
+  if (options.n_threads > usable_cpus()) state.spins = kSpinsOversubscribed;
+  STOKER_TRY_STATUS(pool->start_threads());
+  return pool;
+}
+
+Status Pool::start_threads() {
+  // Signals go to the threads that are prepared for them, never to a worker.
+  sigset_t all, saved;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &saved);
+  std::string failure;
+  try {
+    for (int index = 1; index < state_->n_threads; ++index) {
+      state_->threads.emplace_back([this, index] { work(index); });
+    }
+  } catch (const std::system_error& error) {
+    failure = error.what();
+  }
+  pthread_sigmask(SIG_SETMASK, &saved, nullptr);
+  if (failure.empty()) return Ok{};
+  return Error{ErrorCode::kIo, str_cat("the system refuses thread ", state_->threads.size() + 2, " of ",
+                                       state_->n_threads, ": ", failure, "; ask for fewer threads")};
+}
+
+void Pool::work(int index) {
+  pthread_setname_np(pthread_self(), str_cat("stoker-", index).c_str());
+  State& state = *state_;
+  for (uint32_t seen = 0;; ++seen) {
+    state.start.wait_past(seen, state.spins);
+    const Job job = state.job;
+    if (job.call == nullptr) return;
+    const FpEnvScope fp_env;
+    const FrameScope frame(this, job.outer);
+    Worker worker(*this, index, state.n_threads);
+    job.call(job.context, worker);
+    state.arrive();
+  }
+}
+
+Pool::~Pool() {
+  state_->job = Job{};
+  state_->start.advance();
+  for (std::thread& thread : state_->threads) thread.join();
+}
+
+int Pool::size() const { return state_->n_threads; }
+
+uint64_t Pool::entries() const { return state_->n_entries.load(std::memory_order_relaxed); }
+
+void Pool::run_erased(void (*call)(void*, Worker&), void* context) {
+  const FpEnvScope fp_env;
+  State& state = *state_;
+  if (inside(this)) {
+    Worker alone(*this, 0, 1);
+    return call(context, alone);
+  }
+  MutexLock turn(state.turn);
+  state.n_entries.fetch_add(1, std::memory_order_relaxed);
+  state.n_claimed.store(0, std::memory_order_relaxed);
+  state.job = Job{call, context, current_frame};
+  const FrameScope frame(this, current_frame);
+  Worker caller(*this, 0, state.n_threads);
+  if (state.n_threads > 1) state.start.advance();
+  call(context, caller);
+  if (state.n_threads > 1) state.barrier();
+}
+
+}  // namespace stoker
