@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/file.h"
@@ -16,8 +16,8 @@
 namespace stoker::gguf {
 
 /// One tensor of the directory. `shape` is outermost first, the last dimension contiguous: GGUF lists dimensions the
-/// other way round, and this is the one place that turns them. Trailing ones of the file's order (leading here) are dropped,
-/// at least one dimension stays: a weight matrix is [n_out, n_in], stacked experts are [n_experts, n_out, n_in].
+/// other way round, and this is the one place that turns them. Ones at the outer end are dropped, at least one
+/// dimension stays: a weight matrix is [n_out, n_in], stacked experts are [n_experts, n_out, n_in].
 struct TensorInfo {
   std::string name;
   uint32_t type_id;  ///< As in the file; may be one that this build does not know (see File::Options).
@@ -30,8 +30,8 @@ struct TensorInfo {
   int64_t n_elements() const;
 };
 
-/// A GGUF file, or all shards of a split one, its header read and checked: every tensor lies inside its file, none overlap,
-/// all names and keys are unique. Nothing of the tensor data has been read.
+/// A GGUF file, or all shards of a split one, its header read and checked: every tensor lies inside its file, none
+/// overlap, all names and keys are unique. Nothing of the tensor data has been read.
 /// Threads: read-only after `open`, from any thread.
 class File {
  public:
@@ -43,6 +43,14 @@ class File {
   static Result<File> open(const std::string& path, Options options);
   static Result<File> open(const std::string& path) { return open(path, Options{}); }
 
+  /// The same for one file held in memory, which must outlive it; `name` is what messages call it.
+  static Result<File> parse(std::span<const std::byte> bytes, std::string name, Options options);
+  static Result<File> parse(std::span<const std::byte> bytes, std::string name) {
+    return parse(bytes, std::move(name), Options{});
+  }
+
+  /// As given to `open`, for messages.
+  const std::string& path() const { return path_; }
   uint32_t version() const { return version_; }
   bool big_endian() const { return big_endian_; }
   const std::vector<stoker::File>& shards() const { return shards_; }
@@ -70,13 +78,15 @@ class File {
  private:
   File() = default;
   friend class Reader;
+  std::string path_;
   uint32_t version_ = 0;
   bool big_endian_ = false;
   std::vector<stoker::File> shards_;
   std::vector<TensorInfo> tensors_;
   std::vector<std::pair<std::string, Value>> metadata_;
-  std::unordered_map<std::string_view, size_t> tensor_index_, key_index_;  // views into the vectors above
+  std::vector<uint32_t> tensor_index_, key_index_;  // positions in the vectors above, in the order of names
   std::vector<std::string> notes_;
+  std::span<const std::byte> memory_;  // instead of shards_ for a file that was parsed from memory
 };
 
 }  // namespace stoker::gguf

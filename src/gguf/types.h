@@ -26,7 +26,9 @@ struct TypeInfo {
 /// Nothing for ids that the format does not define, or has removed.
 std::optional<TypeInfo> type_info(uint32_t id);
 inline std::optional<TypeInfo> type_info(TensorType type) { return type_info(static_cast<uint32_t>(type)); }
-/// The name, "?" for an id without one.
+/// The name, also of a removed id; "?" for an id without one.
 std::string_view type_name(TensorType type);
+/// Whether the format once had this id and has given it up.
+bool removed_type(uint32_t id);
 
 }  // namespace stoker::gguf

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -12,10 +15,19 @@
 
 namespace stoker::gguf {
 
-/// Builds a GGUF v3 file: add metadata and tensors in the order wanted, then `write`.
+/// Builds a GGUF v3 file: add metadata and tensors in the order wanted, then `write`. What must be known of it by every
+/// reader is added when it is written: `general.alignment` if it is not 32, `general.quantization_version` if a type
+/// has blocks.
 class Writer {
  public:
-  explicit Writer(std::string_view architecture);
+  struct Options {
+    uint32_t version = 3;     ///< Or 2, which lays out the same.
+    bool big_endian = false;  ///< Also turns the fields of the tensors' blocks.
+    uint32_t alignment = 32;
+  };
+  /// `general.architecture` becomes the first key; none is written when it is empty.
+  explicit Writer(std::string_view architecture) : Writer(architecture, Options{}) {}
+  Writer(std::string_view architecture, Options options);
 
   void add(std::string key, Value value);
   void add_u32(std::string key, uint32_t value);
@@ -31,8 +43,14 @@ class Writer {
   Status add_tensor(std::string name, TensorType type, std::vector<int64_t> shape, std::span<const std::byte> bytes);
 
   /// The whole file as bytes (for tests), and written to `path` through a temporary name.
+  /// kInvalidArgument: a key twice, a value that does not fit its type. kUnsupported: a type that has no big-endian
+  /// form.
   Result<std::string> bytes() const;
   Status write(const std::string& path) const;
+
+  /// Writes PREFIX-00001-of-0000N.gguf and so on: `shard_sizes` says how many tensors go into which (0 is legal), the
+  /// metadata go into the first. kInvalidArgument: the sizes do not add up to the tensors.
+  Status write_split(const std::string& prefix, std::span<const size_t> shard_sizes) const;
 
  private:
   struct Tensor {
@@ -41,8 +59,14 @@ class Writer {
     std::vector<int64_t> shape;
     std::vector<std::byte> bytes;
   };
-  std::vector<std::pair<std::string, Value>> metadata_;
+  using Metadata = std::vector<std::pair<std::string, Value>>;
+  Metadata complete(Metadata metadata, std::span<const Tensor> tensors) const;
+  Result<std::string> serialise(const Metadata& metadata, std::span<const Tensor> tensors) const;
+
+  Options options_;
+  Metadata metadata_;
   std::vector<Tensor> tensors_;
+  std::set<std::string, std::less<>> tensor_names_;
 };
 
 }  // namespace stoker::gguf
