@@ -1,0 +1,369 @@
+"""Forward pass of GGUF language models in float64, written from the papers and file formats, to judge an engine with.
+
+Weights are what gguf.quants.dequantize says; everything else is float64: activations are not quantized, softmax and
+rotation angles are exact, keys and values are kept as they are. Nothing is shared with the engine.
+What is not handled is an error: an architecture, a metadata key, a tensor that was never read.
+"""
+import math
+from dataclasses import dataclass
+
+import gguf
+import numpy as np
+from gguf.quants import dequantize
+
+YARN_BETA_FAST, YARN_BETA_SLOW = 32.0, 1.0
+SMALLEST_WEIGHT_SUM = 6.103515625e-5  # of routing weights before they are renormalized: the smallest normal f16
+ROWS_AT_ONCE = 4096  # of a weight matrix in float64
+KEEP_BELOW = 50_000_000  # weights: smaller models keep theirs in float64
+
+
+class Unsupported(Exception):
+    """The file has something that this reference does not compute."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """What distinguishes a family from: pre-norm, grouped-query attention, SwiGLU, RMS norms."""
+
+    rope: str = "halves"  # pairs (i, i + R/2); "neighbours": (2i, 2i + 1)
+    qk_norm: str = ""  # "head" or "full"
+    post_norms: bool = False
+    ffn_norm: str = "ffn_norm"
+    activation: str = "silu"
+    scaled_embedding: bool = False  # times sqrt(dim)
+    window_period: int = 0  # 0: no windows; n: every n-th layer sees everything
+    default_window: int = 0
+    swa_rope_base: float = 0.0  # of sliding layers when the key is missing; 0: that of the others
+    swa_rope_plain: bool = False  # sliding layers do not scale their angles
+    attn_cap: float | None = None  # soft cap when the key is missing; None: the family has none, 0: off
+    final_cap: float | None = None
+    wide_layers: int = 0  # the model with so many layers scales scores by sqrt(heads / dim)
+    sinks: bool = False
+    routing: str = ""  # "softmax", "renormalized", "selected": softmax over the selected only
+
+
+FAMILIES = {
+    "llama": Family(rope="neighbours", routing="renormalized"),
+    "qwen2": Family(),
+    "qwen3": Family(qk_norm="head"),
+    "qwen3moe": Family(qk_norm="head", routing="renormalized"),
+    "olmoe": Family(qk_norm="full", routing="softmax"),
+    "gemma2": Family(
+        post_norms=True,
+        activation="gelu",
+        scaled_embedding=True,
+        window_period=2,
+        default_window=4096,
+        attn_cap=50.0,
+        final_cap=30.0,
+        wide_layers=46,
+    ),
+    "gemma3": Family(
+        qk_norm="head",
+        post_norms=True,
+        activation="gelu",
+        scaled_embedding=True,
+        window_period=6,
+        swa_rope_base=10000.0,
+        swa_rope_plain=True,
+        final_cap=0.0,
+        wide_layers=62,
+    ),
+    "gpt-oss": Family(
+        ffn_norm="post_attention_norm", activation="clamped", window_period=2, sinks=True, routing="selected"
+    ),
+}
+# Read elsewhere, or without influence on the result.
+IGNORED_KEYS = {"vocab_size", "embedding_length", "block_count", "feed_forward_length", "expert_feed_forward_length"}
+
+
+def softmax(z):
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def soft_cap(x, cap):
+    return cap * np.tanh(x / cap) if cap else x
+
+
+class File:
+    """Metadata below "{architecture}." and tensors, remembering what was read."""
+
+    def __init__(self, path):
+        reader = gguf.GGUFReader(path)
+        keys = {k: f.contents() for k, f in reader.fields.items() if not k.startswith("tokenizer.")}
+        self.architecture = keys["general.architecture"]
+        prefix = self.architecture + "."
+        self.keys = {k.removeprefix(prefix): v for k, v in keys.items() if k.startswith(prefix)}
+        self.tensors = {t.name: t for t in reader.tensors}
+        self.n_weights = sum(int(t.n_elements) for t in reader.tensors)
+        self.n_vocab = int(self.tensors["token_embd.weight"].shape[1])
+        self.keys_read, self.tensors_read, self.kept = set(IGNORED_KEYS), set(), {}
+
+    def get(self, key, *default):
+        self.keys_read.add(key)
+        if key not in self.keys and not default:
+            raise Unsupported(f"the file lacks the key {self.architecture}.{key}")
+        return self.keys.get(key, *default)
+
+    def rows(self, name, which):
+        """Rows of a matrix, dequantized to float64; which: a slice or indices."""
+        self.tensors_read.add(name)
+        tensor = self.tensors[name]
+        data = np.ascontiguousarray(tensor.data[which])
+        return dequantize(data, tensor.tensor_type).astype(np.float64)
+
+    def tensor(self, name):
+        """A whole tensor in float64, outermost dimension first; None when absent."""
+        if name not in self.tensors:
+            return None
+        if name not in self.kept:
+            shape = [int(n) for n in reversed(self.tensors[name].shape)]
+            values = self.rows(name, slice(None)).reshape(shape)
+            if self.n_weights > KEEP_BELOW and values.ndim > 1:
+                return values
+            self.kept[name] = values
+        return self.kept[name]
+
+    def linear(self, x, name):
+        """x W^T + b."""
+        weight, bias = name + ".weight", self.tensor(name + ".bias")
+        if weight not in self.tensors:
+            raise Unsupported(f"the file lacks the tensor {weight}")
+        if self.n_weights <= KEEP_BELOW:
+            y = x @ self.tensor(weight).T
+        else:
+            n_out = int(self.tensors[weight].shape[1])
+            starts = range(0, n_out, ROWS_AT_ONCE)
+            y = np.concatenate([x @ self.rows(weight, slice(i, i + ROWS_AT_ONCE)).T for i in starts], axis=1)
+        return y if bias is None else y + bias
+
+    def check_all_read(self):
+        keys, tensors = set(self.keys) - self.keys_read, set(self.tensors) - self.tensors_read
+        if keys or tensors:
+            raise Unsupported(f"not computed: keys {sorted(keys)}, tensors {sorted(tensors)}")
+
+
+class Rope:
+    """Angle per position and pair, and the factor on sine and cosine."""
+
+    def __init__(self, file, base, scaled, n_ctx, yarn_truncate):
+        self.n_dims = file.get("rope.dimension_count", file.get("attention.key_length"))
+        self.magnitude = float(file.get("rope.scaling.attn_factor", 1.0))
+        pair = np.arange(self.n_dims // 2)
+        self.frequency = float(base) ** (-2.0 * pair / self.n_dims)
+        kind, factor = file.get("rope.scaling.type", "linear"), float(file.get("rope.scaling.factor", 0.0)) or 1.0
+        original = file.get("rope.scaling.original_context_length", file.get("context_length"))
+        divisors = self.divisors(file, kind, n_ctx > original)
+        if divisors is not None:
+            self.frequency = self.frequency / divisors
+        if not scaled or kind in ("none", "longrope") or factor == 1.0:
+            return
+        if kind == "linear":
+            self.frequency = self.frequency / factor
+        elif kind == "yarn":
+            self.yarn(pair, base, factor, original, yarn_truncate)
+        else:
+            raise Unsupported(f"rope scaling {kind}")
+
+    @staticmethod
+    def divisors(file, kind, is_long):
+        """Llama 3's factors, or for LongRoPE the set that belongs to the allocated context."""
+        chosen = file.tensor("rope_freqs.weight")
+        if kind == "longrope":
+            pair = file.tensor("rope_factors_long.weight"), file.tensor("rope_factors_short.weight")
+            chosen = pair[0 if is_long else 1] if chosen is None else chosen
+        return chosen
+
+    def yarn(self, pair, base, factor, original, truncate):
+        def pair_that_turns(times):
+            return self.n_dims * math.log(original / (2 * math.pi * times)) / (2 * math.log(base))
+
+        low, high = pair_that_turns(YARN_BETA_FAST), pair_that_turns(YARN_BETA_SLOW)
+        if truncate:
+            low, high = math.floor(low), math.ceil(high)
+        low, high = max(0, low), min(self.n_dims - 1, high)
+        keep = 1 - np.clip((pair - low) / max(0.001, high - low), 0, 1)
+        self.frequency = self.frequency * (keep + (1 - keep) / factor)
+        self.magnitude *= 0.1 * math.log(factor) + 1
+
+    def turn(self, x, positions, pairs):
+        """x: [n, heads, D]; the first n_dims of a head are turned."""
+        angle = positions[:, None, None] * self.frequency
+        cos, sin = self.magnitude * np.cos(angle), self.magnitude * np.sin(angle)
+        if pairs == "neighbours":
+            a, b = np.s_[..., 0 : self.n_dims : 2], np.s_[..., 1 : self.n_dims : 2]
+        else:
+            a, b = np.s_[..., : self.n_dims // 2], np.s_[..., self.n_dims // 2 : self.n_dims]
+        y = x.copy()
+        y[a], y[b] = x[a] * cos - x[b] * sin, x[a] * sin + x[b] * cos
+        return y
+
+
+class Model:
+    """n_ctx: the context that a runtime would allocate (only LongRoPE asks); yarn_truncate: whole-numbered YaRN bounds,
+    which all families but gpt-oss have by default."""
+
+    def __init__(self, path, n_ctx=None, yarn_truncate=None):
+        self.file = file = File(path)
+        if file.architecture not in FAMILIES:
+            raise Unsupported(f"architecture {file.architecture}")
+        self.family = family = FAMILIES[file.architecture]
+        get = file.get
+        self.n_layers, self.dim = get("block_count"), get("embedding_length")
+        self.n_heads = get("attention.head_count")
+        self.n_kv_heads = get("attention.head_count_kv", self.n_heads)
+        self.head_dim = get("attention.key_length", self.dim // self.n_heads)
+        if get("attention.value_length", self.head_dim) != self.head_dim:
+            raise Unsupported("values of another length than keys")
+        file.keys.setdefault("attention.key_length", self.head_dim)
+        self.eps = get("attention.layer_norm_rms_epsilon")
+        self.n_used_experts = get("expert_used_count", 0) if get("expert_count", 0) else 0
+        self.set_windows()
+        self.attn_cap = 0.0 if family.attn_cap is None else get("attn_logit_softcapping", family.attn_cap)
+        self.final_cap = 0.0 if family.final_cap is None else get("final_logit_softcapping", family.final_cap)
+        wide = family.wide_layers and self.n_layers == family.wide_layers
+        self.scale = 1 / math.sqrt(self.dim // self.n_heads if wide else self.head_dim)
+        n_ctx = n_ctx or get("context_length")
+        truncate = file.architecture != "gpt-oss" if yarn_truncate is None else yarn_truncate
+        base = get("rope.freq_base", 10000.0)
+        self.rope = self.swa_rope = Rope(file, base, True, n_ctx, truncate)
+        if self.window:
+            base = get("rope.freq_base_swa", family.swa_rope_base or base)
+            self.swa_rope = Rope(file, base, not family.swa_rope_plain, n_ctx, truncate)
+        self.reset()
+
+    def set_windows(self):
+        period = self.family.window_period
+        self.window = self.file.get("attention.sliding_window", self.family.default_window) if period else 0
+        pattern = self.file.get("attention.sliding_window_pattern", period) if period else 1
+        if not isinstance(pattern, list):
+            pattern = [pattern == 0 or layer % pattern < pattern - 1 for layer in range(self.n_layers)]
+        self.sliding = [bool(self.window and pattern[layer]) for layer in range(self.n_layers)]
+
+    def reset(self):
+        """Forgets what was seen."""
+        self.kv, self.n_seen = {}, 0
+        self.router_margin = math.inf  # between the last expert that was chosen and the first that was not
+
+    def norm(self, x, name):
+        gain = self.file.tensor(name + ".weight")
+        return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self.eps) * gain
+
+    def queries_keys_values(self, x, block):
+        q_dim, kv_dim = self.n_heads * self.head_dim, self.n_kv_heads * self.head_dim
+        if block + "attn_qkv.weight" in self.file.tensors:
+            q, k, v = np.split(self.file.linear(x, block + "attn_qkv"), [q_dim, q_dim + kv_dim], axis=1)
+        else:
+            q, k, v = (self.file.linear(x, f"{block}attn_{name}") for name in "qkv")
+        if self.family.qk_norm == "full":
+            q, k = self.norm(q, block + "attn_q_norm"), self.norm(k, block + "attn_k_norm")
+        q = q.reshape(len(x), self.n_heads, self.head_dim)
+        k, v = (t.reshape(len(x), self.n_kv_heads, self.head_dim) for t in (k, v))
+        if self.family.qk_norm == "head":
+            q, k = self.norm(q, block + "attn_q_norm"), self.norm(k, block + "attn_k_norm")
+        return q, k, v
+
+    def attention(self, x, layer, positions):
+        block = f"blk.{layer}."
+        q, k, v = self.queries_keys_values(x, block)
+        rope = self.swa_rope if self.sliding[layer] else self.rope
+        q, k = (rope.turn(t, positions, self.family.rope) for t in (q, k))
+        if layer in self.kv:
+            k, v = (np.concatenate([old, new]) for old, new in zip(self.kv[layer], (k, v)))
+        self.kv[layer] = k, v
+        distance = positions[:, None] - np.arange(len(k))[None]
+        hidden = distance < 0
+        if self.sliding[layer]:
+            hidden |= distance >= self.window
+        sinks = self.file.tensor(block + "attn_sinks.weight") if self.family.sinks else None
+        out = np.empty_like(q)
+        for head in range(self.n_heads):
+            group = head // (self.n_heads // self.n_kv_heads)
+            scores = np.where(hidden, -np.inf, soft_cap(self.scale * (q[:, head] @ k[:, group].T), self.attn_cap))
+            if sinks is not None:  # takes part in the denominator only
+                scores = np.concatenate([scores, np.full((len(x), 1), sinks[head])], axis=1)
+            out[:, head] = softmax(scores)[:, : len(k)] @ v[:, group]
+        return self.file.linear(out.reshape(len(x), -1), block + "attn_output")
+
+    def gated(self, gate, up):
+        if self.family.activation == "clamped":
+            gate, up = np.minimum(gate, 7.0), np.clip(up, -7.0, 7.0)
+            return gate / (1 + np.exp(-1.702 * gate)) * (up + 1)
+        return (gelu if self.family.activation == "gelu" else silu)(gate) * up
+
+    def feed_forward(self, x, layer):
+        prefix = f"blk.{layer}.ffn_"
+        if self.n_used_experts:
+            return self.experts(x, prefix)
+        gate, up = self.file.linear(x, prefix + "gate"), self.file.linear(x, prefix + "up")
+        return self.file.linear(self.gated(gate, up), prefix + "down")
+
+    def route(self, x, prefix):
+        """(experts [n, used], their weights): the best first, the lower index where two are equal."""
+        logits = self.file.linear(x, prefix + "gate_inp")
+        order = np.argsort(-logits, axis=-1, kind="stable")
+        best, next_best = order[:, : self.n_used_experts], order[:, self.n_used_experts]
+        chosen = np.take_along_axis(logits, best, -1)
+        margin = chosen[:, -1] - logits[np.arange(len(x)), next_best]
+        self.router_margin = min(self.router_margin, float(margin.min()))
+        if self.family.routing == "selected":
+            return best, softmax(chosen)
+        weight = np.take_along_axis(softmax(logits), best, -1)
+        if self.family.routing == "renormalized":
+            weight = weight / np.maximum(weight.sum(-1, keepdims=True), SMALLEST_WEIGHT_SUM)
+        return best, weight
+
+    def experts(self, x, prefix):
+        best, weight = self.route(x, prefix)
+        matrix = {name: self.file.tensor(f"{prefix}{name}_exps.weight") for name in ("gate", "up", "down")}
+        bias = {name: self.file.tensor(f"{prefix}{name}_exps.bias") for name in matrix}
+
+        def project(name, expert, h):
+            y = h @ matrix[name][expert].T
+            return y if bias[name] is None else y + bias[name][expert]
+
+        out = np.zeros_like(x)
+        for expert in np.unique(best):
+            rows, slot = np.nonzero(best == expert)
+            h = self.gated(project("gate", expert, x[rows]), project("up", expert, x[rows]))
+            out[rows] += weight[rows, slot][:, None] * project("down", expert, h)
+        return out
+
+    def layer(self, x, layer, positions):
+        block = f"blk.{layer}."
+        a = self.attention(self.norm(x, block + "attn_norm"), layer, positions)
+        x = x + (self.norm(a, block + "post_attention_norm") if self.family.post_norms else a)
+        f = self.feed_forward(self.norm(x, block + self.family.ffn_norm), layer)
+        return x + (self.norm(f, block + "post_ffw_norm") if self.family.post_norms else f)
+
+    def hidden(self, ids):
+        """Rows after output_norm [n, dim] of ids that follow what was seen since reset()."""
+        positions = np.arange(self.n_seen, self.n_seen + len(ids))
+        self.n_seen += len(ids)
+        x = self.file.rows("token_embd.weight", np.asarray(ids))
+        if self.family.scaled_embedding:
+            x = x * math.sqrt(self.dim)
+        for layer in range(self.n_layers):
+            x = self.layer(x, layer, positions)
+        return self.norm(x, "output_norm")
+
+    def logits_of(self, hidden):
+        output = "output" if "output.weight" in self.file.tensors else "token_embd"
+        logits = soft_cap(self.file.linear(hidden, output), self.final_cap)
+        self.file.check_all_read()
+        return logits
+
+    def logits(self, ids, rows=64):
+        """Yields float64 [up to `rows`, n_vocab], so that memory stays small."""
+        hidden = self.hidden(ids)
+        for start in range(0, len(hidden), rows):
+            yield self.logits_of(hidden[start : start + rows])

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Tiny models with random weights, one for each thing that an engine can get wrong, as GGUF.
+
+usage: tiny_model.py list                  their names
+       tiny_model.py make DIR [NAME...]    writes DIR/NAME.gguf (all of them by default), the same bytes everywhere
+
+F32 models leave no room for quantization noise: an engine that computes in f32 agrees with tools/reference.py to about
+1e-5, so these find wrong formulas. The others have one tensor type each, or the mixtures of real files.
+A file that this very program wrote is left as it is.
+"""
+import argparse
+import hashlib
+import os
+import pathlib
+import sys
+
+import gguf
+
+from tiny_writer import Experts, Shape, write_model
+
+LONG = 200  # tokens: three attention tiles and a part of the fourth
+
+# Divisors of the rotation frequencies as Llama 3.1 has them: none, a transition, a constant.
+LLAMA3_FACTORS = {"rope_freqs.weight": [1, 1, 1, 1.2, 2, 3.7, 8, 8]}
+LONGROPE_FACTORS = {
+    "rope_factors_long.weight": [1, 1.3, 2.1, 4.5, 9, 17, 28, 40],
+    "rope_factors_short.weight": [1, 1, 1.05, 1.1, 1.2, 1.35, 1.6, 1.8],
+}
+
+
+def rope(kind, factor, original=0):
+    keys = {"rope.scaling.type": kind, "rope.scaling.factor": float(factor)}
+    return keys | ({"rope.scaling.original_context_length": original} if original else {})
+
+
+def longrope(original):
+    """Above the original context the long factors hold."""
+    return {
+        "rope.scaling.type": "longrope",
+        "rope.scaling.attn_factor": 1.19,
+        "rope.scaling.original_context_length": original,
+    }
+
+
+def llama(**fields):
+    return Shape("llama", **fields)
+
+
+def qwen2(**fields):
+    fields = {"biases": ("q", "k", "v"), "rope_base": 1e6} | fields
+    return Shape("qwen2", **fields)
+
+
+def qwen3(**fields):
+    return Shape("qwen3", **{"head_dim": 32, "qk_norm": "head", "rope_base": 1e6} | fields)
+
+
+def gemma2(keys, **fields):
+    return Shape("gemma2", **{"head_dim": 32, "post_norms": True, "embedding_std": 0.12, "keys": keys} | fields)
+
+
+def gemma3(keys, **fields):
+    fields = {"n_layers": 8, "rope_base": 200.0, "norm_eps": 1e-3, "qk_norm": "head"} | fields
+    return Shape("gemma3", **{"head_dim": 32, "post_norms": True, "embedding_std": 0.12, "keys": keys} | fields)
+
+
+def window(n):
+    return {"attention.sliding_window": n}
+
+
+def gpt_oss(**fields):
+    return Shape(
+        "gpt-oss",
+        head_dim=32,
+        biases=("q", "k", "v", "output"),
+        sinks=True,
+        tied=False,
+        rope_base=150000.0,
+        ffn_norm="post_attention_norm",
+        experts=Experts(8, used=4, ff_dim=64, ff_key="expert_feed_forward_length", biases=True),
+        keys=window(8) | rope("yarn", 32, original=64),
+        **fields,
+    )
+
+
+TIGHT_CAPS = {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 9.0}
+
+FAMILIES = {
+    "llama": llama(),
+    "llama-bias": llama(biases=("q", "k", "v", "output", "gate", "up", "down"), tied=False),
+    "llama-fused-qkv": llama(fused_qkv=True, biases=("qkv",)),
+    "llama3-rope": llama(rope_base=500000.0, vectors=LLAMA3_FACTORS, tied=False),
+    "llama-linear": llama(keys=rope("linear", 4)),
+    "llama-yarn": llama(keys=rope("yarn", 4, original=32)),
+    "llama-longrope-long": llama(keys=longrope(original=64), vectors=LONGROPE_FACTORS),
+    "llama-longrope-short": llama(keys=longrope(original=4096), vectors=LONGROPE_FACTORS),
+    "llama-d64-mqa": llama(head_dim=64, n_heads=4, n_kv_heads=1, n_layers=2, n_tokens=LONG),
+    "llama-d80-mha": llama(head_dim=80, n_heads=3, n_kv_heads=3, n_layers=2, n_tokens=LONG),
+    "llama-none": llama(keys=rope("none", 4)),
+    "llama-rows-1": llama(ff_dim=161, n_vocab=289, tied=False),  # one row more than groups of 16
+    "llama-rows-15": llama(ff_dim=175, n_vocab=303, n_tokens=LONG),
+    "qwen2": qwen2(),
+    "qwen2-output-bias": qwen2(biases=("qkv", "head"), fused_qkv=True, tied=False),
+    "qwen3": qwen3(),
+    "qwen3-yarn": qwen3(keys=rope("yarn", 4, original=40)),
+    "qwen3-d128": qwen3(head_dim=128, n_heads=4, n_layers=2, tied=False, n_tokens=LONG),
+    "gemma2": gemma2(window(9) | TIGHT_CAPS),
+    "gemma2-steep": gemma2(window(9) | TIGHT_CAPS, gate_gain=64.0),  # nearly every GELU input lies outside of +-10
+    # Soft caps 50 and 30 by default; a window that ends inside an attention tile.
+    "gemma2-d256": gemma2(window(100), head_dim=256, n_heads=2, n_kv_heads=1, n_tokens=LONG),
+    "gemma3": gemma3(window(8) | rope("linear", 8)),
+    "gemma3-steep": gemma3(window(8), gate_gain=64.0),
+    "gemma3-no-window": gemma3({}, n_layers=3),
+    "gemma3-pattern": gemma3(
+        window(20)
+        | {"attention.sliding_window_pattern": [True, False, False, True, True], "rope.freq_base_swa": 500.0}
+        | {"final_logit_softcapping": 7.0},
+        n_layers=5,
+    ),
+    "gemma3-d256": gemma3(window(70), head_dim=256, n_heads=2, n_kv_heads=1, n_layers=6, n_tokens=LONG),
+    "mixtral": llama(experts=Experts(8, used=2, ff_dim=160, ff_key="feed_forward_length"), tied=False),
+    "qwen3moe": Shape(
+        "qwen3moe",
+        head_dim=32,
+        qk_norm="head",
+        rope_base=1e6,
+        tied=False,
+        experts=Experts(8, used=3, ff_dim=32, ff_key="expert_feed_forward_length"),
+    ),
+    "olmoe": Shape(
+        "olmoe",
+        n_heads=4,
+        n_kv_heads=4,
+        head_dim=24,
+        qk_norm="full",
+        tied=False,
+        experts=Experts(8, used=3, ff_dim=64, ff_key="feed_forward_length"),
+    ),
+    "gpt-oss": gpt_oss(),
+}
+
+
+def float_type(name):
+    """Rows of 175 weights in the down projection: an odd number."""
+    return llama(n_layers=2, ff_dim=175, n_vocab=303, tied=False, types=(("", name),))
+
+
+def block_32(name):
+    """Rows of 288, 576 and 2880 weights: 9, 18 and 90 blocks."""
+    sizes = {"dim": 288, "head_dim": 64, "n_heads": 9, "n_kv_heads": 3, "ff_dim": 2880, "n_vocab": 289}
+    return llama(n_layers=2, **sizes, tied=False, types=(("", name),))
+
+
+def block_256(name):
+    sizes = {"dim": 256, "head_dim": 64, "n_heads": 8, "n_kv_heads": 2, "ff_dim": 768, "n_vocab": 303}
+    return llama(n_layers=2, **sizes, tied=False, types=(("", name),))
+
+
+TYPES = {f"type-{name.lower()}": float_type(name) for name in ("F16", "BF16")}
+for _name in ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL", "MXFP4"):
+    TYPES[f"type-{_name.lower()}"] = block_32(_name)
+for _name in ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS"):
+    TYPES[f"type-{_name.lower()}"] = block_256(_name)
+
+WIDE = {"dim": 256, "head_dim": 64, "n_heads": 4, "ff_dim": 512}
+MIXTURES = {
+    # Tied tables: rows for look-up and the output matrix are the same bytes.
+    "tied-f16": llama(n_layers=2, n_vocab=303, types=(("", "F16"),)),
+    "tied-q8_0": llama(n_layers=2, dim=288, n_vocab=289, types=(("token_embd", "Q8_0"),)),
+    "tied-q4_1": llama(n_layers=2, dim=288, n_vocab=303, types=(("", "Q4_1"),), ff_dim=192),
+    "tied-q6_k": llama(n_layers=2, **WIDE, n_vocab=303, types=(("token_embd", "Q6_K"), ("", "Q4_K"))),
+    # As quantizers mix the types: the value and down projections finer.
+    "mix-qwen2": qwen2(
+        n_layers=2, **WIDE, types=(("attn_v", "Q6_K"), ("ffn_down", "Q6_K"), ("embd", "Q6_K"), ("", "Q4_K"))
+    ),
+    "mix-gemma3": gemma3(
+        window(20),
+        n_layers=7,
+        dim=288,
+        head_dim=64,
+        n_heads=4,
+        n_kv_heads=1,
+        ff_dim=512,
+        types=(("attn_v", "Q8_0"), ("attn_output", "Q4_K"), ("ffn_down", "Q6_K"), ("embd", "Q8_0"), ("", "Q5_0")),
+    ),
+    "gpt-oss-mxfp4": gpt_oss(types=(("_exps.weight", "MXFP4"),)),
+}
+
+MODELS = FAMILIES | TYPES | MIXTURES
+
+
+def source_version():
+    """Changes when a file written now could differ from one written before."""
+    digest = hashlib.sha256(getattr(gguf, "__version__", "").encode())
+    for name in ("tiny_model.py", "tiny_writer.py"):
+        digest.update(pathlib.Path(__file__).with_name(name).read_bytes())
+    return digest.hexdigest()
+
+
+def make(name, folder):
+    """Writes folder/name.gguf unless it is up to date; others may read or write it at the same time."""
+    path, stamp = folder / f"{name}.gguf", folder / f".{name}.version"
+    if path.exists() and stamp.exists() and stamp.read_text() == source_version():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f".{name}.{os.getpid()}.partial"
+    try:
+        write_model(name, MODELS[name], partial)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    stamp.write_text(source_version())
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("list", help="print the names")
+    making = verbs.add_parser("make", help="write models")
+    making.add_argument("folder", metavar="DIR", type=pathlib.Path)
+    making.add_argument("names", metavar="NAME", nargs="*")
+    args = parser.parse_args()
+    if args.verb == "list":
+        print("\n".join(MODELS))
+        return 0
+    unknown = [name for name in args.names if name not in MODELS]
+    if unknown:
+        print(f"tiny_model.py: no model {', '.join(unknown)}; `tiny_model.py list` prints the names", file=sys.stderr)
+        return 2
+    for name in args.names or MODELS:
+        make(name, args.folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

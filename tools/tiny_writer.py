@@ -1,0 +1,277 @@
+"""Writes a tiny model with random weights as GGUF: shapes, numbers, vocabulary. tiny_model.py has the list of models.
+
+The bytes are the same on every machine: uniform numbers of numpy's frozen RandomState, and no sum whose order
+could depend on the CPU decides about them.
+"""
+import hashlib
+import math
+from dataclasses import dataclass, field
+
+import gguf
+import gguf.quants
+import numpy as np
+
+Type = gguf.GGMLQuantizationType
+N_BYTE_TOKENS = 256
+MERGES = (
+    "t h,th e,a n,i n,e r,o n,r e,Ġ t,Ġ a,e n,o r,e s,i s,t i,a t,an d,Ġ s,in g,Ġ w,o u,Ġt h,Ġth e,l l,Ġ o,Ġ b,e d,i t,"
+    "Ġ f,Ġ c,Ġ m,a r"
+).split(",")
+SMALLEST_VOCAB = N_BYTE_TOKENS + len(MERGES) + 1
+
+# Where a block keeps its f16 scale, and its f16 minimum with the multiple of the scale that makes the mean about zero.
+SCALE_AT = {"Q2_K": 80, "Q3_K": 108, "Q6_K": 208}  # 0 for the others
+MINIMUM_AT = {"Q4_1": (2, -7.5), "Q5_1": (2, -15.5), "Q2_K": (82, 1.5), "Q4_K": (2, 7.5), "Q5_K": (2, 15.5)}
+
+
+@dataclass(frozen=True)
+class Experts:
+    count: int
+    used: int
+    ff_dim: int
+    ff_key: str  # the metadata key that holds ff_dim
+    biases: bool = False
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model. Sizes are unequal on purpose: a swapped dimension does not go unnoticed."""
+
+    arch: str
+    n_layers: int = 4
+    dim: int = 96
+    n_heads: int = 6
+    n_kv_heads: int = 2
+    head_dim: int = 16
+    ff_dim: int = 160
+    n_vocab: int = SMALLEST_VOCAB
+    norm_eps: float = 2e-3
+    rope_base: float = 10000.0
+    tied: bool = True
+    biases: tuple[str, ...] = ()  # of: q k v qkv output, gate up down, head
+    fused_qkv: bool = False
+    qk_norm: str = ""  # "head": over each head; "full": over the whole vector
+    post_norms: bool = False
+    ffn_norm: str = "ffn_norm"
+    sinks: bool = False
+    embedding_std: float = 0.0  # 0: 0.25 when tied, else 1
+    gate_gain: float = 1.0
+    experts: Experts | None = None
+    keys: dict = field(default_factory=dict)  # further metadata below "{arch}."
+    vectors: dict = field(default_factory=dict)  # further global F32 tensors
+    types: tuple[tuple[str, str], ...] = ()  # (part of a tensor's name, type): the first that matches; else F32
+    n_tokens: int = 72  # of its golden: beyond every small window, in two attention tiles
+
+    def type_of(self, name):
+        return next((Type[t] for part, t in self.types if part in name), Type.F32)
+
+
+class Random:
+    """Numbers that depend on a name only."""
+
+    def __init__(self, name):
+        self.state = np.random.RandomState(int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little"))
+
+    def uniform(self, shape, std, mean=0.0):
+        return ((self.state.random_sample(shape) - 0.5) * (std * math.sqrt(12)) + mean).astype(np.float32)
+
+    def bytes(self, shape):
+        return self.state.randint(0, 256, shape, dtype=np.uint8)
+
+    def token_ids(self, n, n_ids):
+        return [int(i) for i in self.state.randint(0, n_ids, n)]
+
+
+def random_weights(random, t, rows, cols):
+    """[rows, cols] of valid random blocks whose values have a standard deviation of about 1.2 / sqrt(cols)."""
+    std = 1.2 / math.sqrt(cols)
+    if t == Type.F32:
+        return random.uniform((rows, cols), std)
+    if t == Type.F16:
+        return random.uniform((rows, cols), std).astype(np.float16)
+    if t == Type.BF16:
+        high = (random.uniform((rows, cols), std).view(np.uint32) >> 16).astype(np.uint16)
+        return high.view(np.uint8).reshape(rows, cols * 2)
+    weights, size = gguf.GGML_QUANT_SIZES[t]
+    if cols % weights:
+        raise ValueError(f"{t.name} needs rows of a multiple of {weights} weights, not {cols}")
+    blocks = random.bytes((rows * cols // weights, size))
+    if t == Type.MXFP4:
+        blocks[:, 0] = 127 + math.floor(math.log2(std / 4)) + blocks[:, 0] % 3
+    else:
+        scale_blocks(random, blocks, t, std)
+    return blocks.reshape(rows, cols // weights * size)
+
+
+def scale_blocks(random, blocks, t, std):
+    """Sets the f16 scales of blocks of random bytes: they vary by a factor, the values get the standard deviation."""
+    vary = random.uniform((len(blocks),), 1 / 8, 1.0)
+
+    def set_scales(scale):
+        put_f16(blocks, SCALE_AT.get(t.name, 0), vary * np.float32(scale))
+        if t.name in MINIMUM_AT:
+            at, multiple = MINIMUM_AT[t.name]
+            put_f16(blocks, at, vary * np.float32(scale * multiple))
+
+    set_scales(1 / 64)
+    measured = gguf.quants.dequantize(blocks, t).astype(np.float64).std()
+    # To 8 bits: how numpy sums, and so the last bits of what it measured, depends on the CPU.
+    mantissa, exponent = math.frexp(std / 64 / measured)
+    set_scales(math.ldexp(round(mantissa * 256) / 256, exponent))
+
+
+def put_f16(blocks, at, values):
+    blocks[:, at : at + 2] = values.astype("<f2").view(np.uint8).reshape(-1, 2)
+
+
+def write_model(name, shape, path):
+    _Writer(name, shape, path).write()
+
+
+class _Writer:
+    def __init__(self, name, shape, path):
+        self.shape, self.random = shape, Random(name)
+        self.file = gguf.GGUFWriter(path, shape.arch)
+        self.file.add_name("tiny " + name)
+
+    def write(self):
+        self.keys()
+        add_vocabulary(self.file, self.shape.n_vocab)
+        self.global_tensors()
+        for layer in range(self.shape.n_layers):
+            self.attention(f"blk.{layer}.")
+            self.feed_forward(f"blk.{layer}.")
+        self.file.write_header_to_file()
+        self.file.write_kv_data_to_file()
+        self.file.write_tensors_to_file()
+        self.file.close()
+
+    def keys(self):
+        s = self.shape
+        keys = {
+            "context_length": 4096,
+            "embedding_length": s.dim,
+            "block_count": s.n_layers,
+            "feed_forward_length": s.ff_dim,
+            "attention.head_count": s.n_heads,
+            "attention.head_count_kv": s.n_kv_heads,
+            "attention.key_length": s.head_dim,
+            "attention.value_length": s.head_dim,
+            "attention.layer_norm_rms_epsilon": s.norm_eps,
+            "rope.freq_base": s.rope_base,
+            "vocab_size": s.n_vocab,
+        }
+        if s.arch == "llama":
+            keys["rope.dimension_count"] = s.head_dim
+        if s.experts:
+            keys |= {"expert_count": s.experts.count, "expert_used_count": s.experts.used}
+            keys[s.experts.ff_key] = s.experts.ff_dim
+        for key, value in (keys | s.keys).items():
+            self.key(f"{s.arch}.{key}", value)
+
+    def key(self, key, value):
+        add = {bool: self.file.add_bool, int: self.file.add_uint32, float: self.file.add_float32}
+        add |= {str: self.file.add_string, list: self.file.add_array}
+        add[type(value)](key, value)
+
+    def vector(self, name, n, std, mean=0.0):
+        self.file.add_tensor(name, self.random.uniform((n,), std, mean))
+
+    def norm(self, name, n):
+        self.vector(name + ".weight", n, std=0.2, mean=1.0)
+
+    def random_f32(self, name, *shape, std):
+        self.file.add_tensor(name, self.random.uniform(shape, std))
+
+    def weight(self, name, *shape):
+        """A matrix, or a stack of them, in the type that the shape names; outermost dimension first."""
+        t = self.shape.type_of(name)
+        data = random_weights(self.random, t, math.prod(shape[:-1]), shape[-1])
+        plain = t in (Type.F32, Type.F16)
+        self.file.add_tensor(name, data.reshape(*shape[:-1], -1), raw_dtype=None if plain else t)
+
+    def linear(self, name, n_out, n_in, bias=None):
+        self.weight(name + ".weight", n_out, n_in)
+        if bias in self.shape.biases:
+            self.vector(name + ".bias", n_out, std=0.3)
+
+    def table(self, name, std):
+        """Of the size of the vocabulary."""
+        s = self.shape
+        if s.type_of(name) == Type.F32:
+            self.random_f32(name, s.n_vocab, s.dim, std=std)
+        else:
+            self.weight(name, s.n_vocab, s.dim)
+
+    def global_tensors(self):
+        s = self.shape
+        self.table("token_embd.weight", s.embedding_std or (0.25 if s.tied else 1.0))
+        self.norm("output_norm", s.dim)
+        if not s.tied:
+            self.table("output.weight", 2 / math.sqrt(s.dim))
+        if "head" in s.biases:
+            self.vector("output.bias", s.n_vocab, std=0.5)
+        for name, values in s.vectors.items():
+            self.file.add_tensor(name, np.array(values, np.float32))
+
+    def attention(self, block):
+        s = self.shape
+        q_dim, kv_dim = s.n_heads * s.head_dim, s.n_kv_heads * s.head_dim
+        self.norm(block + "attn_norm", s.dim)
+        if s.fused_qkv:
+            self.linear(block + "attn_qkv", q_dim + 2 * kv_dim, s.dim, bias="qkv")
+        else:
+            self.linear(block + "attn_q", q_dim, s.dim, bias="q")
+            self.linear(block + "attn_k", kv_dim, s.dim, bias="k")
+            self.linear(block + "attn_v", kv_dim, s.dim, bias="v")
+        self.linear(block + "attn_output", s.dim, q_dim, bias="output")
+        if s.qk_norm:
+            self.norm(block + "attn_q_norm", s.head_dim if s.qk_norm == "head" else q_dim)
+            self.norm(block + "attn_k_norm", s.head_dim if s.qk_norm == "head" else kv_dim)
+        if s.sinks:
+            self.vector(block + "attn_sinks.weight", s.n_heads, std=1.5)
+
+    def feed_forward(self, block):
+        s = self.shape
+        self.norm(block + s.ffn_norm, s.dim)
+        if s.post_norms:
+            self.norm(block + "post_attention_norm", s.dim)
+            self.norm(block + "post_ffw_norm", s.dim)
+        if s.experts:
+            self.expert_tensors(block + "ffn_")
+            return
+        if s.gate_gain == 1.0:
+            self.linear(block + "ffn_gate", s.ff_dim, s.dim, bias="gate")
+        else:
+            self.random_f32(block + "ffn_gate.weight", s.ff_dim, s.dim, std=s.gate_gain * 1.2 / math.sqrt(s.dim))
+        self.linear(block + "ffn_up", s.ff_dim, s.dim, bias="up")
+        self.linear(block + "ffn_down", s.dim, s.ff_dim, bias="down")
+
+    def expert_tensors(self, prefix):
+        s, e = self.shape, self.shape.experts
+        self.random_f32(prefix + "gate_inp.weight", e.count, s.dim, std=0.25)
+        if e.biases:
+            self.vector(prefix + "gate_inp.bias", e.count, std=0.5)
+        for name, n_out, n_in in (("gate", e.ff_dim, s.dim), ("up", e.ff_dim, s.dim), ("down", s.dim, e.ff_dim)):
+            self.weight(prefix + name + "_exps.weight", e.count, n_out, n_in)
+            if e.biases:  # large ones, so that gpt-oss's clamps at 7 take part
+                self.random_f32(prefix + name + "_exps.bias", e.count, n_out, std=0.3 if name == "down" else 4.0)
+
+
+def add_vocabulary(file, n_vocab):
+    """Byte-level BPE: 256 byte tokens, 31 merges, control tokens up to n_vocab. The last one is BOS and EOS."""
+    plain = list(range(0x21, 0x7F)) + list(range(0xA1, 0xAD)) + list(range(0xAE, 0x100))
+    rest = [byte for byte in range(N_BYTE_TOKENS) if byte not in plain]
+    letter = {byte: chr(byte) for byte in plain} | {byte: chr(256 + i) for i, byte in enumerate(rest)}
+    tokens = [letter[byte] for byte in range(N_BYTE_TOKENS)] + [pair.replace(" ", "") for pair in MERGES]
+    n_plain = len(tokens)
+    tokens += [f"<|extra_{i}|>" for i in range(n_vocab - n_plain - 1)] + ["<|end|>"]
+    assert len(tokens) == n_vocab
+    file.add_tokenizer_model("gpt2")
+    file.add_tokenizer_pre("gpt-2")
+    file.add_token_list(tokens)
+    file.add_token_types([gguf.TokenType.NORMAL] * n_plain + [gguf.TokenType.CONTROL] * (n_vocab - n_plain))
+    file.add_token_merges(MERGES)
+    file.add_bos_token_id(n_vocab - 1)
+    file.add_eos_token_id(n_vocab - 1)
+    file.add_add_bos_token(False)
