@@ -5,7 +5,9 @@
 namespace stoker::quant {
 
 void IQ4NL::levels(const Block& block, int8_t* q) {
-  for (int i = 0; i < kWeights; ++i) q[i] = kIq4Levels[split_nibble(block.qs, i)];
+  uint8_t nibbles[kWeights];
+  split_nibbles(block.qs, nibbles);
+  for (int i = 0; i < kWeights; ++i) q[i] = kIq4Levels[nibbles[i]];
 }
 
 void IQ4XS::scales(const Block& block, int8_t* scales) {
@@ -17,7 +19,9 @@ void IQ4XS::scales(const Block& block, int8_t* scales) {
 }
 
 void IQ4XS::levels(const Block& block, int8_t* q) {
-  for (int i = 0; i < kWeights; ++i) q[i] = kIq4Levels[split_nibble(block.qs + i / 32 * 16, i % 32)];
+  uint8_t nibbles[kWeights];
+  for (int j = 0; j < kWeights / kSubBlock; ++j) split_nibbles(block.qs + 16 * j, nibbles + kSubBlock * j);
+  for (int i = 0; i < kWeights; ++i) q[i] = kIq4Levels[nibbles[i]];
 }
 
 }  // namespace stoker::quant

@@ -1,17 +1,32 @@
-// The order of nibbles and bits that several types share.
+// The order of nibbles and bit pairs that several types share.
 #pragma once
 
 #include <cstdint>
 
 namespace stoker::quant {
 
-/// Nibble i of a block of 32: the low halves of 16 bytes come first, then the high halves.
-inline int split_nibble(const uint8_t* qs, int i) { return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4; }
+/// 32 nibbles of 16 bytes: the low halves come first, then the high halves.
+inline void split_nibbles(const uint8_t* qs, uint8_t* nibbles) {
+  for (int i = 0; i < 16; ++i) {
+    nibbles[i] = qs[i] & 15;
+    nibbles[i + 16] = qs[i] >> 4;
+  }
+}
 
-/// Two bits of weight i of a block of 256: four weights, 32 apart, share a byte.
-inline int crumb(const uint8_t* bytes, int i) {
-  const int n = i / 128, shift = 2 * (i % 128 / 32);
-  return (bytes[32 * n + i % 32] >> shift) & 3;
+/// 256 pairs of bits of 64 bytes: byte 32 n + l has those of weights 128 n + l + (0, 32, 64, 96), low bits first.
+inline void split_bit_pairs(const uint8_t* bytes, uint8_t* pairs) {
+  for (int half = 0; half < 2; ++half) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      for (int l = 0; l < 32; ++l) pairs[128 * half + 32 * quarter + l] = (bytes[32 * half + l] >> (2 * quarter)) & 3;
+    }
+  }
+}
+
+/// 256 nibbles of 128 bytes: 32 bytes have the nibbles of two runs of 32 weights, the first one in the low halves.
+inline void split_paired_nibbles(const uint8_t* qs, uint8_t* nibbles) {
+  for (int run = 0; run < 8; ++run) {
+    for (int l = 0; l < 32; ++l) nibbles[32 * run + l] = (qs[run / 2 * 32 + l] >> (run % 2 * 4)) & 15;
+  }
 }
 
 }  // namespace stoker::quant

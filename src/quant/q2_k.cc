@@ -1,5 +1,7 @@
 #include "quant/q2_k.h"
 
+#include <algorithm>
+
 #include "quant/nibbles.h"
 
 namespace stoker::quant {
@@ -12,7 +14,9 @@ void Q2K::scales(const Block& block, int8_t* scales, int8_t* mins) {
 }
 
 void Q2K::levels(const Block& block, int8_t* q) {
-  for (int i = 0; i < kWeights; ++i) q[i] = static_cast<int8_t>(crumb(block.qs, i));
+  uint8_t pairs[kWeights];
+  split_bit_pairs(block.qs, pairs);
+  std::copy_n(pairs, kWeights, q);
 }
 
 }  // namespace stoker::quant

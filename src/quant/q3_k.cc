@@ -13,9 +13,13 @@ void Q3K::scales(const Block& block, int8_t* scales) {
 }
 
 void Q3K::levels(const Block& block, int8_t* q) {
-  for (int i = 0; i < kWeights; ++i) {
-    const int high = (block.hmask[i % 32] >> (i / 32)) & 1;
-    q[i] = static_cast<int8_t>(crumb(block.qs, i) + 4 * high - 4);
+  uint8_t pairs[kWeights];
+  split_bit_pairs(block.qs, pairs);
+  for (int run = 0; run < 8; ++run) {
+    for (int l = 0; l < 32; ++l) {
+      const int high = (block.hmask[l] >> run) & 1;
+      q[32 * run + l] = static_cast<int8_t>(pairs[32 * run + l] + 4 * high - 4);
+    }
   }
 }
 

@@ -9,10 +9,16 @@ namespace stoker::quant {
 void Q6K::scales(const Block& block, int8_t* scales) { std::copy_n(block.scales, kWeights / kSubBlock, scales); }
 
 void Q6K::levels(const Block& block, int8_t* q) {
-  for (int i = 0; i < kWeights; ++i) {
-    const int half = i / 128, quarter = i % 128 / 32, l = i % 32;
-    const int low = (block.ql[64 * half + 32 * (quarter % 2) + l] >> (4 * (quarter / 2))) & 15;
-    q[i] = static_cast<int8_t>((low | (crumb(block.qh, i) << 4)) - 32);
+  uint8_t high[kWeights];
+  split_bit_pairs(block.qh, high);
+  for (int half = 0; half < 2; ++half) {
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      const uint8_t* ql = block.ql + 64 * half + 32 * (quarter % 2);
+      const int first = 128 * half + 32 * quarter, shift = 4 * (quarter / 2);
+      for (int l = 0; l < 32; ++l) {
+        q[first + l] = static_cast<int8_t>((((ql[l] >> shift) & 15) | (high[first + l] << 4)) - 32);
+      }
+    }
   }
 }
 

@@ -17,15 +17,15 @@ inline float exact_fma(float a, float b, float c) {
   const double product = static_cast<double>(a) * b;
   const double addend = c;
   const double sum = product + addend;
-  // Knuth's two-sum: sum + error is the exact value. Not finite: error is NaN and both comparisons fail.
+  // Knuth's two-sum: sum + error is the exact value. Where the sum is not finite, the error is NaN and not above zero.
   const double part = sum - product;
   const double error = (product - (sum - part)) + (addend - part);
-  const int64_t bits = std::bit_cast<int64_t>(sum);
-  const int64_t inexact = static_cast<int64_t>(error > 0.0) | static_cast<int64_t>(error < 0.0);
-  const int64_t even = ~bits & 1;
-  // Towards the exact value: away from zero when the error has the sum's sign.
-  const int64_t step = static_cast<int64_t>((error > 0.0) == (sum > 0.0)) * 2 - 1;
-  return static_cast<float>(std::bit_cast<double>(bits + (inexact & even) * step));
+  const auto bits = std::bit_cast<uint64_t>(sum);
+  const uint64_t inexact = std::fabs(error) > 0.0 ? 1 : 0;
+  const uint64_t step = inexact & ~bits;
+  // Towards the exact value: back to zero where the error has the other sign.
+  const uint64_t back = step & ((bits ^ std::bit_cast<uint64_t>(error)) >> 63);
+  return static_cast<float>(std::bit_cast<double>(bits + step - 2 * back));
 }
 #endif
 

@@ -5,6 +5,21 @@
 #include "kernels/scalar/weight.h"
 
 namespace stoker::kernels::scalar {
+namespace {
+
+constexpr int64_t kChunk = 64;  // Columns that are turned into floats before all rows of activations pass over them.
+
+void add_columns(const float (*w)[kGroupRows], const float* x, int64_t n, float* y) {
+  float acc[kGroupRows];
+  std::copy_n(y, kGroupRows, acc);
+  for (int64_t k = 0; k < n; ++k) {
+    for (int lane = 0; lane < kGroupRows; ++lane) acc[lane] = exact_fma(w[k][lane], x[k], acc[lane]);
+  }
+  std::copy_n(acc, kGroupRows, y);
+}
+
+}  // namespace
+
 template <class Type>
 void matmul_f(const MatmulArgs& args) noexcept {
   const Activations& x = *args.x;
@@ -13,13 +28,14 @@ void matmul_f(const MatmulArgs& args) noexcept {
     for (int64_t row = args.row_begin; row < args.row_end; ++row) {
       std::fill_n(args.y + row * args.y_stride + g * kGroupRows, kGroupRows, 0.0f);
     }
-    for (int64_t k = 0; k < args.k; ++k) {
-      float w[kGroupRows];
-      for (int lane = 0; lane < kGroupRows; ++lane) w[lane] = read_weight<Type>(group, k, lane);
+    for (int64_t begin = 0; begin < args.k; begin += kChunk) {
+      const int64_t n = std::min(kChunk, args.k - begin);
+      float w[kChunk][kGroupRows];
+      for (int64_t k = 0; k < n; ++k) {
+        for (int lane = 0; lane < kGroupRows; ++lane) w[k][lane] = read_weight<Type>(group, begin + k, lane);
+      }
       for (int64_t row = args.row_begin; row < args.row_end; ++row) {
-        float* y = args.y + row * args.y_stride + g * kGroupRows;
-        const float value = x.f32[row * x.f32_stride + k];
-        for (int lane = 0; lane < kGroupRows; ++lane) y[lane] = exact_fma(w[lane], value, y[lane]);
+        add_columns(w, x.f32 + row * x.f32_stride + begin, n, args.y + row * args.y_stride + g * kGroupRows);
       }
     }
   }

@@ -38,7 +38,10 @@ void read_panel(const std::byte* group, const std::byte* headers, int64_t index,
     } else {
       Type::scales(block, scales);
     }
-    for (int i = 0; i < kWeights; ++i) panel.w[lane][i] = static_cast<int16_t>(scales[i / Type::kSubBlock] * q[i]);
+    for (int j = 0; j < kWeights; j += Type::kSubBlock) {
+      const int16_t scale = scales[j / Type::kSubBlock];
+      for (int i = j; i < j + Type::kSubBlock; ++i) panel.w[lane][i] = static_cast<int16_t>(scale * q[i]);
+    }
     panel.d[lane] = Type::scale(block);
   }
 }
