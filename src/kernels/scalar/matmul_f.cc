@@ -13,7 +13,7 @@ void add_columns(const float (*w)[kGroupRows], const float* x, int64_t n, float*
   float acc[kGroupRows];
   std::copy_n(y, kGroupRows, acc);
   for (int64_t k = 0; k < n; ++k) {
-    for (int lane = 0; lane < kGroupRows; ++lane) acc[lane] = exact_fma(w[k][lane], x[k], acc[lane]);
+    exact_fma_lanes<kGroupRows>(w[k], x[k], acc);
   }
   std::copy_n(acc, kGroupRows, y);
 }

@@ -2,19 +2,28 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <limits>
 #include <random>
 
 namespace stoker::kernels::scalar {
 namespace {
 
-void expect_same(float a, float b, float c) {
-  const float got = exact_fma(a, b, c), want = std::fma(a, b, c);
+void expect_same(float a, float b, float c, float got) {
+  const float want = std::fma(a, b, c);
   if (std::isnan(want)) {
     EXPECT_TRUE(std::isnan(got)) << a << " " << b << " " << c;
   } else {
     EXPECT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(want)) << a << " " << b << " " << c;
   }
+}
+
+void expect_same(float a, float b, float c) {
+  expect_same(a, b, c, exact_fma(a, b, c));
+  const float pair[2] = {1.5f, a};
+  float acc[2] = {1.0f, c};
+  exact_fma_lanes<2>(pair, b, acc);
+  expect_same(a, b, c, acc[1]);
 }
 
 TEST(ExactFma, CornersInEveryCombination) {
