@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""llama.cpp by ctypes out of the PyPI wheel xllamacpp: ids and full logits, to know how far the peer is from the reference.
+"""llama.cpp by ctypes out of the PyPI wheel xllamacpp: ids and full logits, to know how far a peer is from the reference.
 
 usage: llamacpp.py MODEL --tokens IDS.json --out LOGITS.f32 [--kv f16|f32] [--no-flash] [--ctx N]
        llamacpp.py MODEL --tokenize FILE

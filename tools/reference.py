@@ -32,8 +32,8 @@ def best(values, n):
     return np.take_along_axis(ids, order, -1), np.take_along_axis(found, order, -1)
 
 
-def score(model, ids, top=64, full=False):
-    """What is described above as OUT.npz."""
+def score(model, ids, top=64, full=None):
+    """What is described above as OUT.npz. full: the type of log_probs, when they are wanted."""
     model.reset()
     parts, done = [], 0
     for logits in model.logits(ids):
@@ -43,7 +43,7 @@ def score(model, ids, top=64, full=False):
         part = {"logprobs": log_probs[np.arange(len(following)), following]}
         part |= {"top_ids": top_ids.astype(np.int32), "top_logprobs": top_logprobs}
         if full:
-            part["log_probs"] = log_probs.astype(np.float32)
+            part["log_probs"] = log_probs.astype(full)
         parts.append(part)
         done += len(logits)
     out = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -107,7 +107,7 @@ def main():
         if args.greedy:
             print(json.dumps(greedy(model, ids, args.greedy)))
             return 0
-        scores = score(model, ids, args.top, args.full)
+        scores = score(model, ids, args.top, np.float32 if args.full else None)
     except (Unsupported, OSError) as error:
         print(f"reference.py: {args.model}: {error}", file=sys.stderr)
         return 1

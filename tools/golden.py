@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Makes the references that tests compare an engine with: tests/golden/tiny and tests/golden/real.
+
+usage: golden.py tiny DIR [NAME...]    of the models that tiny_model.py made or makes in DIR
+       golden.py real [NAME...]        of the models of tools/get-model, on tests/golden/texts; hours on one core
+
+Both hold the float64 reference's scores and how far llama.cpp (`tools/venv --peers`) is from them. `real` also keeps
+the log-probabilities of the whole vocabulary, 0.2 to 1 MB per token, in ${STOKER_HOME:-~/.cache/stoker}/reference.
+"""
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+
+import distance
+import reference
+import tiny_model
+from llamacpp import Llama
+from reference_model import Model
+from tiny_writer import Random
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "tests" / "golden"
+SOURCES = ("golden", "distance", "reference", "reference_model", "tiny_model", "tiny_writer", "llamacpp")
+TINY_CONTEXT = 256
+N_TINY_TOP = 5
+CANDIDATES = 200  # token lists, of which the one whose closest routing decision is widest is taken: no near-ties
+
+
+def home():
+    return pathlib.Path(os.environ.get("STOKER_HOME") or pathlib.Path.home() / ".cache" / "stoker")
+
+
+def made_by():
+    def git(*arguments):
+        command = ["git", "-C", ROOT, *arguments, "--", *(f"tools/{name}.py" for name in SOURCES)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    changed = "+changes" if git("status", "--porcelain") else ""
+    return f"tools/golden.py at {git('log', '-1', '--format=%h')}{changed}, float64"
+
+
+def rounded(value, digits):
+    """The whole of a nested list or dict, numbers rounded to so many digits behind the point or, if tiny, significant."""
+    if isinstance(value, dict):
+        return {k: rounded(v, digits) for k, v in value.items()}
+    if isinstance(value, list):
+        return [rounded(v, digits) for v in value]
+    if isinstance(value, float):
+        return round(value, digits) if abs(value) >= 0.01 else float(f"{value:.3g}")
+    return value
+
+
+def write_json(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def pairs(scores, n, digits):
+    ids, values = scores["top_ids"][:, :n].tolist(), scores["top_logprobs"][:, :n].tolist()
+    return [[[i, round(p, digits)] for i, p in zip(*row)] for row in zip(ids, values)]
+
+
+def sha256_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def peer_distance(path, ids, top, log_probs, **options):
+    peer = Llama(path, **options)
+    try:
+        return distance.of_rows(ids, top, log_probs, peer.logits(ids))
+    finally:
+        peer.close()
+
+
+def tiny_ids(name, shape, model):
+    """(ids, margin of the closest routing decision or None)."""
+    tries = [Random(f"tokens {name} {k}").token_ids(shape.n_tokens, shape.n_vocab - 1) for k in range(CANDIDATES)]
+    if not shape.experts:
+        return tries[0], None
+
+    def margin(ids):
+        model.reset()
+        model.hidden(ids)
+        return model.router_margin
+
+    ids = max(tries, key=margin)
+    return ids, margin(ids)
+
+
+def tiny(name, folder):
+    shape, path = tiny_model.MODELS[name], tiny_model.make(name, folder)
+    model = Model(path, n_ctx=TINY_CONTEXT)
+    ids, router_margin = tiny_ids(name, shape, model)
+    scores = reference.score(model, ids, top=distance.N_TOP, full=np.float64)
+    # llama.cpp rounds YaRN's bounds for every family.
+    peer_model = Model(path, n_ctx=TINY_CONTEXT, yarn_truncate=True)
+    peer_scores = reference.score(peer_model, ids, top=distance.N_TOP, full=np.float64)
+    top = pairs(peer_scores, distance.N_TOP, 9)
+    distances = {}
+    for kv, options in (("f32_kv", {"kv": "f32", "flash": False}), ("f16_kv", {})):
+        found = peer_distance(path, ids, top, peer_scores["log_probs"], n_ctx=TINY_CONTEXT, **options).summary()
+        distances[kv] = rounded({k: found[k] for k in ("mean_abs", "max_abs", "kl", "same_best")}, 4)
+    options = {} if router_margin is None else {"router_margin": round(router_margin, 6)}
+    if shape.arch == "gpt-oss":
+        options["yarn_truncate"] = False  # of the scores below, not of llama.cpp's distance
+    golden = {
+        "made_by": made_by(),
+        "model": f"{name}.gguf",
+        "sha256": sha256_of(path),
+        "arch": shape.arch,
+        "ctx": TINY_CONTEXT,
+        "llama_cpp": distances,
+        **options,
+        "perplexity": reference.perplexity(scores["logprobs"]),
+        "tokens": ids,
+        "logprobs": [round(p, 7) for p in scores["logprobs"].tolist()],
+        "top": pairs(scores, N_TINY_TOP, 6),
+    }
+    write_json(GOLDEN / "tiny" / f"{name}.json", golden)
+    print(f"{name:22} {distances}", flush=True)
+
+
+def real_models():
+    """NAME: path, of tools/get-model."""
+    def get(name):
+        found = subprocess.run([ROOT / "tools" / "get-model", name], stdout=subprocess.PIPE, text=True, check=True)
+        return pathlib.Path(found.stdout.strip())
+
+    return {name: get(name) for name in ("smollm2-135m", "gemma3-270m", "qwen2.5-coder-1.5b")}
+
+
+def log_probs_path(name, text):
+    return home() / "reference" / name / f"{text}.npy"
+
+
+def reference_scores(model, path, ids):
+    """Scores of ids, their log-probabilities kept in path; both are read back when they are there already."""
+    scores_path = path.with_suffix(".npz")
+    if path.exists() and scores_path.exists():
+        scores = dict(np.load(scores_path))
+        if scores["tokens"].tolist() == ids:
+            return scores
+    scores = reference.score(model, ids, top=64, full=np.float32)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.save(path, scores.pop("log_probs"))
+    np.savez(scores_path, **scores)
+    return scores
+
+
+def real(name, path):
+    texts = sorted((GOLDEN / "texts").glob("*.txt"))
+    tokenizer = Llama(path, n_ctx=64)
+    ids_of = {text.stem: tokenizer.tokenize(text.read_bytes()) for text in texts}
+    tokenizer.close()
+    model, goldens, distances = Model(path), {}, []
+    for text, ids in ids_of.items():
+        kept = log_probs_path(name, text)
+        scores = reference_scores(model, kept, ids)
+        top = pairs(scores, distance.N_TOP, 9)
+        distances.append(peer_distance(path, ids, top, np.load(kept, mmap_mode="r")))
+        goldens[text] = {
+            "llama_cpp": rounded(distances[-1].summary(), 5),
+            "perplexity": reference.perplexity(scores["logprobs"][1:]),
+            "tokens": ids,
+            "logprobs": [round(p, 5) for p in scores["logprobs"].tolist()],
+            "top": pairs(scores, distance.N_TOP, 4),
+        }
+        print(f"{name} {text}: {len(ids)} tokens, llama.cpp {goldens[text]['llama_cpp']}", flush=True)
+    pooled = rounded(distance.pooled(distances).summary(), 5)
+    golden = {"made_by": made_by(), "model": path.name, "sha256": sha256_of(path)}
+    write_json(GOLDEN / "real" / f"{name}.json", golden | {"llama_cpp": pooled, "texts": goldens})
+    print(f"{name} pooled: llama.cpp {pooled}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verb = verbs.add_parser("tiny")
+    verb.add_argument("folder", type=pathlib.Path)
+    verb.add_argument("names", nargs="*", metavar="NAME")
+    verb = verbs.add_parser("real")
+    verb.add_argument("names", nargs="*", metavar="NAME")
+    args = parser.parse_args()
+    if args.verb == "tiny":
+        for name in args.names or tiny_model.MODELS:
+            tiny(name, args.folder)
+    else:
+        models = real_models()
+        for name in args.names or models:
+            real(name, models[name])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
