@@ -1,0 +1,98 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/checked.h"
+#include "base/log.h"
+#include "base/memory_limit.h"
+#include "base/str_cat.h"
+
+namespace stoker::engine {
+namespace {
+
+constexpr int64_t kPage = kernels::kTilePositions;
+constexpr uint64_t kMargin = 256u << 20;
+
+int64_t pages_for(int64_t positions) { return (positions + kPage - 1) / kPage; }
+
+uint64_t total(const std::vector<Ledger::Line>& lines) {
+  uint64_t sum = 0;
+  for (const Ledger::Line& line : lines) sum += line.bytes;
+  return sum;
+}
+
+Result<std::unique_ptr<Pool>> make_pool(const EngineOptions& options) {
+  const int usable = usable_cpus();
+  int threads = options.threads == 0 ? usable : options.threads;
+  if (threads > usable && !options.threads_exact) {
+    log::warn(str_cat(threads, " threads asked for, ", usable, " processors usable: running ", usable, " (--threads-exact lifts this)"));
+    threads = usable;
+  }
+  return Pool::create({.n_threads = threads});
+}
+
+}  // namespace
+
+uint64_t default_memory_limit() {
+  const MemoryLimit limit = memory_limit();
+  const uint64_t most = limit.bytes / 10 * 9;
+  return most > kMargin ? most - kMargin : 0;
+}
+
+Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
+  auto engine = std::unique_ptr<Engine>(new Engine);
+  Engine& e = *engine;
+  e.options_ = std::move(options);
+  if (e.options_.batch < 1 || e.options_.batch > 65536) {
+    return Error{ErrorCode::kInvalidArgument, str_cat("batch is ", e.options_.batch, ", wanted 1 to 65536")};
+  }
+  e.ledger_ = std::make_unique<Ledger>(e.options_.memory_bytes ? e.options_.memory_bytes : default_memory_limit());
+  STOKER_TRY(e.pool_, make_pool(e.options_));
+  STOKER_TRY(gguf::File file, gguf::File::open(e.options_.path));
+  e.file_ = std::make_unique<gguf::File>(std::move(file));
+  STOKER_TRY(e.model_, model::Model::prepare(*e.file_, {.overrides = e.options_.overrides, .context = e.options_.context,
+                                                       .kv_type = e.options_.kv_type}));
+  auto tokenizer = text::Tokenizer::from_gguf(*e.file_);
+  if (tokenizer) {
+    e.tokenizer_ = std::move(*tokenizer);
+  } else {
+    e.tokenizer_error_ = tokenizer.error().message;
+  }
+  return engine;
+}
+
+std::vector<Ledger::Line> Engine::memory(int64_t positions, int64_t max_rows) const {
+  std::vector<Ledger::Line> lines = model_->load_memory(pool_->size());
+  const auto kv = static_cast<uint64_t>(model_->plan().kv.page_bytes * pages_for(positions));
+  lines.push_back({"kv cache", kv, 0});
+  for (auto& line : model::Runner::memory(model_->plan(), {.max_rows = max_rows}, pool_->size())) lines.push_back(std::move(line));
+  return lines;
+}
+
+Result<int64_t> Engine::context(int64_t n_sequences) const {
+  const int64_t trained = model_->config().context_length;
+  if (options_.context < 0) return Error{ErrorCode::kInvalidArgument, str_cat("a context of ", options_.context, " positions")};
+  if (options_.context > 0) return options_.context;
+  int64_t context = std::min(trained, kDefaultContext);
+  const uint64_t fixed = total(memory(0, options_.batch)) + (4u << 20);
+  const uint64_t available = ledger_->available();
+  const auto page = static_cast<uint64_t>(model_->plan().kv.page_bytes);
+  const uint64_t pages = available > fixed ? (available - fixed) / page / static_cast<uint64_t>(n_sequences) : 0;
+  if (pages == 0) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(kPage * n_sequences, options_.batch))};
+  if (pages < static_cast<uint64_t>(pages_for(context))) context = static_cast<int64_t>(pages) * kPage;
+  return context;
+}
+
+Status Engine::load(int64_t positions, int64_t max_rows) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::vector<Ledger::Line> wanted = memory(positions, max_rows);
+  if (total(wanted) > ledger_->available()) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(wanted)};
+  STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv, {.n_pages = std::max<int64_t>(1, pages_for(positions))}));
+  STOKER_TRY_STATUS(model_->read(*file_, *ledger_, *pool_));
+  STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_, {.max_rows = max_rows}));
+  load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return Ok{};
+}
+
+}  // namespace stoker::engine

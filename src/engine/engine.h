@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/ledger.h"
+#include "base/pool.h"
+#include "base/result.h"
+#include "gguf/file.h"
+#include "model/forward.h"
+#include "model/model.h"
+#include "text/tokenizer.h"
+
+namespace stoker::engine {
+
+struct EngineOptions {
+  std::string path;             ///< Of the GGUF file, or any shard of a split one.
+  uint64_t memory_bytes = 0;    ///< The memory limit; 0: what the control groups and the machine leave, less a margin.
+  int threads = 0;              ///< 0: the processors that this process may use.
+  bool threads_exact = false;   ///< More threads than processors (tests); otherwise they are capped.
+  int64_t context = 0;          ///< Positions per sequence; 0: min(the model's, 8192, what fits).
+  int64_t batch = 512;          ///< Most rows per forward call.
+  kernels::KvType kv_type = kernels::KvType::kF16;
+  model::Overrides overrides{};
+};
+
+/// A model, its tokenizer and the memory to run sequences in. Opens in two steps: `open` reads the header, so that prompts can
+/// be tokenized and judged; `load` reserves everything that the run will need, then reads the weights. A loaded engine
+/// never fails for memory afterwards.
+/// Threads: one at a time.
+class Engine {
+ public:
+  static constexpr int64_t kDefaultContext = 8192;
+
+  /// kNotFound, kIo, kCorrupt, kUnsupported: name the file and the place. kInvalidArgument: an option.
+  static Result<std::unique_ptr<Engine>> open(EngineOptions options);
+
+  /// Positions that one sequence may take: what was asked for, or the default that fits `n_sequences`.
+  /// kInvalidArgument: a context that the model cannot have. kOutOfMemory: not even 64 positions fit; with the table.
+  Result<int64_t> context(int64_t n_sequences = 1) const;
+
+  /// Reserves key-value memory for `positions` in all and scratch for calls of at most `max_rows` rows, reads the weights.
+  /// kOutOfMemory: refused before anything is read, with a table of what needs what.
+  Status load(int64_t positions, int64_t max_rows);
+
+  const EngineOptions& options() const { return options_; }
+  const gguf::File& file() const { return *file_; }
+  const model::Model& model() const { return *model_; }
+  /// Null when the file has none; then `tokenizer_error` says why.
+  const text::Tokenizer* tokenizer() const { return tokenizer_.get(); }
+  const std::string& tokenizer_error() const { return tokenizer_error_; }
+  Ledger& ledger() { return *ledger_; }
+  Pool& pool() { return *pool_; }
+
+  // After `load`:
+  model::Runner& runner() { return *runner_; }
+  model::KvPool& kv() { return *kv_; }
+  double load_seconds() const { return load_seconds_; }
+
+ private:
+  Engine() = default;
+  std::vector<Ledger::Line> memory(int64_t positions, int64_t max_rows) const;
+
+  EngineOptions options_;
+  std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<gguf::File> file_;
+  std::unique_ptr<text::Tokenizer> tokenizer_;
+  std::string tokenizer_error_;
+  std::unique_ptr<model::Model> model_;
+  std::unique_ptr<model::KvPool> kv_;
+  std::unique_ptr<model::Runner> runner_;
+  double load_seconds_ = 0;
+};
+
+/// The limit that holds when none is given: 90 % of what control groups and machine allow, less 256 MiB; 0 when unknown.
+uint64_t default_memory_limit();
+
+}  // namespace stoker::engine

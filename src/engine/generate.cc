@@ -1,0 +1,143 @@
+#include "engine/generate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/str_cat.h"
+
+namespace stoker::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+bool cancelled(const GenerateOptions& options) { return options.cancel && options.cancel->load(std::memory_order_relaxed); }
+
+/// One generation in progress.
+class Generation {
+ public:
+  Generation(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options)
+      : engine_(engine), prompt_(prompt), options_(options), sequence_(engine.kv()), sampler_(options.sampler) {
+    const auto n = static_cast<int64_t>(prompt.size());
+    limit_ = options.max_tokens ? *options.max_tokens : options.context - n;
+    out_.prompt_tokens = n;
+  }
+
+  Result<Generated> run() {
+    auto start = Clock::now();
+    STOKER_TRY(bool read, prefill());
+    if (read && limit_ > 0) choose();
+    out_.prefill_seconds = seconds_since(start);
+    start = Clock::now();
+    while (read && !done_) {
+      const int32_t token = out_.tokens.back();
+      STOKER_TRY_STATUS(forward({&token, 1}, true));
+      ++out_.decode_tokens;
+      choose();
+    }
+    out_.decode_seconds = seconds_since(start);
+    flush(utf8_.finish());
+    return std::move(out_);
+  }
+
+ private:
+  /// False when cancelled on the way.
+  Result<bool> prefill() {
+    const auto n = static_cast<int64_t>(prompt_.size());
+    const bool wants_logits = limit_ > 0 || options_.digest;
+    for (int64_t at = 0; at < n;) {
+      if (cancelled(options_)) return stop(Stop::kCancelled), false;
+      const int64_t rows = std::min(engine_.runner().max_rows(), n - at);
+      const auto chunk = prompt_.subspan(static_cast<size_t>(at), static_cast<size_t>(rows));
+      at += rows;
+      STOKER_TRY_STATUS(forward(chunk, at == n && wants_logits));
+      if (options_.on_prefill) options_.on_prefill(at, n);
+    }
+    if (limit_ == 0) stop(options_.max_tokens ? Stop::kTokenLimit : Stop::kContext);
+    return true;
+  }
+
+  Status forward(std::span<const int32_t> tokens, bool wants_logits) {
+    const auto n = static_cast<int64_t>(tokens.size());
+    const model::Span span{.sequence = &sequence_, .tokens = tokens, .position = sequence_.length(),
+                           .logits = wants_logits ? Range{n - 1, n} : Range{}};
+    STOKER_TRY(model::Outputs outputs, engine_.runner().forward({&span, 1}));
+    if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
+    logits_ = wants_logits ? outputs.logits_row(0) : nullptr;
+    if (wants_logits && options_.digest) options_.digest->add(logits_, engine_.model().vocab_size());
+    return Ok{};
+  }
+
+  /// Draws the next token and decides whether it is the last.
+  void choose() {
+    if (cancelled(options_)) return stop(Stop::kCancelled);
+    const int32_t token = sampler_.sample(logits_, engine_.model().vocab_size(), sequence_.length());
+    const text::Tokenizer* tokenizer = engine_.tokenizer();
+    if (!options_.ignore_end && tokenizer && tokenizer->is_end(token)) return stop(Stop::kEndOfSequence);
+    out_.tokens.push_back(token);
+    if (tokenizer) flush(utf8_.push(tokenizer->token_bytes(token)));
+    if (static_cast<int64_t>(out_.tokens.size()) == limit_) stop(options_.max_tokens ? Stop::kTokenLimit : Stop::kContext);
+  }
+
+  void flush(std::string_view text) {
+    if (text.empty()) return;
+    out_.text += text;
+    if (options_.on_text && !options_.on_text(text)) stop(Stop::kCancelled);
+  }
+
+  void stop(Stop why) {
+    if (!done_) out_.stop = why;
+    done_ = true;
+  }
+
+  Engine& engine_;
+  std::span<const int32_t> prompt_;
+  const GenerateOptions& options_;
+  model::Sequence sequence_;
+  Sampler sampler_;
+  text::Utf8Stream utf8_;
+  const float* logits_ = nullptr;
+  int64_t limit_ = 0;
+  bool done_ = false;
+  Generated out_;
+};
+
+}  // namespace
+
+std::string_view stop_name(Stop stop) {
+  switch (stop) {
+    case Stop::kEndOfSequence: return "end_of_sequence";
+    case Stop::kTokenLimit: return "token_limit";
+    case Stop::kContext: return "context";
+    case Stop::kCancelled: return "cancelled";
+  }
+  return "";
+}
+
+Result<int64_t> positions_for(const Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
+  const auto n = static_cast<int64_t>(prompt.size());
+  const auto bad = [](std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; };
+  if (n == 0) return bad("the prompt is empty: there is nothing to continue");
+  if (options.context <= 0) return bad(str_cat("a context of ", options.context, " positions holds no prompt"));
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    if (prompt[i] < 0 || prompt[i] >= engine.model().vocab_size()) {
+      return bad(str_cat("prompt token ", i, " is ", prompt[i], ", outside the vocabulary of ", engine.model().vocab_size()));
+    }
+  }
+  if (n > options.context) return bad(str_cat("the prompt has ", n, " tokens, the context ", options.context));
+  if (options.max_tokens && *options.max_tokens < 0) return bad(str_cat("-n is ", *options.max_tokens, ", wanted 0 or more"));
+  if (options.max_tokens && *options.max_tokens > options.context - n) {
+    return bad(str_cat("prompt (", n, " tokens) and answer (", *options.max_tokens, ") together exceed the context of ",
+                       options.context, "; shorten them or raise --ctx"));
+  }
+  STOKER_TRY_STATUS(options.sampler.check());
+  return options.max_tokens ? n + *options.max_tokens : options.context;
+}
+
+Result<Generated> generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
+  STOKER_TRY(int64_t positions, positions_for(engine, prompt, options));
+  static_cast<void>(positions);
+  return Generation(engine, prompt, options).run();
+}
+
+}  // namespace stoker::engine

@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <string>
+
+#include "base/str_cat.h"
+#include "model/arch/arch.h"
+
+namespace stoker::model {
+
+extern const Arch kLlama, kQwen2, kQwen3, kGemma2, kGemma3;
+
+namespace {
+constexpr const Arch* kArchs[] = {&kGemma2, &kGemma3, &kLlama, &kQwen2, &kQwen3};
+
+constexpr TensorSpec kGqaTensorTable[] = {
+    {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
+    {"attn_qkv.weight", &LayerWeights::wqkv, Dim::kQkv, Dim::kModel, Need::kOptional},
+    {"attn_q.weight", &LayerWeights::wq, Dim::kQ, Dim::kModel, Need::kUnlessFused},
+    {"attn_k.weight", &LayerWeights::wk, Dim::kK, Dim::kModel, Need::kUnlessFused},
+    {"attn_v.weight", &LayerWeights::wv, Dim::kV, Dim::kModel, Need::kUnlessFused},
+    {"attn_output.weight", &LayerWeights::wo, Dim::kModel, Dim::kAttnOut},
+    {"attn_qkv.bias", &LayerWeights::bqkv, Dim::kQkv, Dim::kModel, Need::kOptional},
+    {"attn_q.bias", &LayerWeights::bq, Dim::kQ, Dim::kModel, Need::kOptional},
+    {"attn_k.bias", &LayerWeights::bk, Dim::kK, Dim::kModel, Need::kOptional},
+    {"attn_v.bias", &LayerWeights::bv, Dim::kV, Dim::kModel, Need::kOptional},
+    {"attn_output.bias", &LayerWeights::bo, Dim::kModel, Dim::kModel, Need::kOptional},
+    {"ffn_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},
+    {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf, Dim::kModel},
+    {"ffn_up.weight", &LayerWeights::up, Dim::kFf, Dim::kModel},
+    {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf},
+    {"ffn_gate.bias", &LayerWeights::b_gate, Dim::kFf, Dim::kModel, Need::kOptional},
+    {"ffn_up.bias", &LayerWeights::b_up, Dim::kFf, Dim::kModel, Need::kOptional},
+    {"ffn_down.bias", &LayerWeights::b_down, Dim::kModel, Dim::kModel, Need::kOptional},
+};
+
+constexpr GlobalTensorSpec kTiedGlobalTable[] = {
+    {"token_embd.weight", &Weights::embedding, Dim::kVocab},
+    {"output_norm.weight", &Weights::output_norm, Dim::kModel},
+    {"output.weight", &Weights::output, Dim::kVocab, Dim::kModel, Need::kOptional},
+    {"output.bias", &Weights::output_bias, Dim::kVocab, Dim::kModel, Need::kOptional},
+    {"rope_freqs.weight", &Weights::rope_factors, Dim::kRopePairs, Dim::kModel, Need::kOptional},
+    {"rope_factors_long.weight", &Weights::rope_long, Dim::kRopePairs, Dim::kModel, Need::kOptional},
+    {"rope_factors_short.weight", &Weights::rope_short, Dim::kRopePairs, Dim::kModel, Need::kOptional},
+};
+}  // namespace
+
+const std::span<const TensorSpec> kGqaTensors = kGqaTensorTable;
+const std::span<const GlobalTensorSpec> kTiedGlobals = kTiedGlobalTable;
+
+std::span<const Arch* const> all_archs() { return kArchs; }
+
+Result<const Arch*> find_arch(std::string_view name) {
+  for (const Arch* arch : kArchs) {
+    if (arch->name == name) return arch;
+  }
+  std::string known;
+  for (const Arch* arch : kArchs) known += str_cat(known.empty() ? "" : ", ", arch->name);
+  return Error{ErrorCode::kUnsupported, str_cat("architecture ", quoted(name), " is not run by this version; known are ", known)};
+}
+
+int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
+  switch (dim) {
+    case Dim::kModel: return config.dim;
+    case Dim::kVocab: return config.n_vocab;
+    case Dim::kQ: return config.n_heads[layer] * config.k_dim;
+    case Dim::kK: return config.n_kv_heads[layer] * config.k_dim;
+    case Dim::kV: return config.n_kv_heads[layer] * config.v_dim;
+    case Dim::kQkv: return (config.n_heads[layer] + config.n_kv_heads[layer]) * config.k_dim + config.n_kv_heads[layer] * config.v_dim;
+    case Dim::kAttnOut: return config.n_heads[layer] * config.v_dim;
+    case Dim::kFf: return config.ff_dim[layer];
+    case Dim::kHead: return config.k_dim;
+    case Dim::kRopePairs: return config.rope_dims / 2;
+  }
+  return 0;
+}
+
+}  // namespace stoker::model

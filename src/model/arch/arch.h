@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
+#include "gguf/file.h"
+#include "model/config.h"
+#include "model/weights.h"
+
+namespace stoker::model {
+
+class PlanBuilder;
+
+/// One metadata key of a family: where it goes and what values are possible. Keys stand below "{architecture}.".
+struct KeySpec {
+  std::string_view key;
+  std::variant<int64_t ModelConfig::*, float ModelConfig::*, PerLayer ModelConfig::*> field;
+  bool required = false;
+  double min = 0;
+  double max = 1e9;
+};
+
+/// Sizes that tensor shapes are made of.
+enum class Dim { kModel, kVocab, kQ, kK, kV, kQkv, kAttnOut, kFf, kHead, kRopePairs };
+
+enum class Need {
+  kRequired,
+  kOptional,
+  kUnlessFused,  ///< Required unless attn_qkv is there.
+};
+
+/// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols].
+struct TensorSpec {
+  std::string_view name;
+  std::variant<Matrix LayerWeights::*, Vector LayerWeights::*> slot;
+  Dim rows;
+  Dim cols = Dim::kModel;  ///< Of matrices only.
+  Need need = Need::kRequired;
+};
+struct GlobalTensorSpec {
+  std::string_view name;
+  std::variant<Matrix Weights::*, Vector Weights::*> slot;
+  Dim rows;
+  Dim cols = Dim::kModel;
+  Need need = Need::kRequired;
+};
+
+/// An architecture as data. Loading, validation, `inspect` and the memory estimate all read these tables.
+struct Arch {
+  std::string_view name;               ///< general.architecture
+  std::span<const KeySpec> keys;       ///< Beyond the common ones.
+  std::span<const TensorSpec> tensors;
+  std::span<const GlobalTensorSpec> globals;
+  /// Family defaults, set before the keys are read.
+  void (*defaults)(ModelConfig&);
+  /// Family rules once all keys are read; may refuse. May be null.
+  Status (*finish)(ModelConfig&);
+  /// Composes one layer of shared blocks.
+  void (*build_layer)(PlanBuilder&, const LayerWeights&, int64_t layer);
+};
+
+/// kUnsupported: lists the known ones.
+Result<const Arch*> find_arch(std::string_view name);
+std::span<const Arch* const> all_archs();
+
+/// Tables that several families share.
+extern const std::span<const TensorSpec> kGqaTensors;      ///< attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN.
+extern const std::span<const GlobalTensorSpec> kTiedGlobals;  ///< token_embd, output_norm, optional output.
+
+/// The size that `dim` stands for, in `layer` where that matters.
+int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer);
+
+}  // namespace stoker::model

@@ -1,0 +1,295 @@
+#include "model/config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/str_cat.h"
+#include "model/arch/arch.h"
+
+namespace stoker::model {
+namespace {
+
+// The limits are those of the format's reference implementation; they bound every size before it is allocated.
+constexpr int64_t kMaxLayers = 512;
+constexpr double kMaxSize = 1 << 24;
+
+constexpr KeySpec kCommonKeys[] = {
+    {.key = "context_length", .field = &ModelConfig::context_length, .required = true, .min = 1, .max = 1 << 30},
+    {.key = "embedding_length", .field = &ModelConfig::dim, .required = true, .min = 1, .max = kMaxSize},
+    {.key = "feed_forward_length", .field = &ModelConfig::ff_dim, .required = true, .min = 1, .max = kMaxSize},
+    {.key = "attention.head_count", .field = &ModelConfig::n_heads, .required = true, .min = 1, .max = 65536},
+    {.key = "attention.head_count_kv", .field = &ModelConfig::n_kv_heads, .min = 1, .max = 65536},
+    {.key = "attention.key_length", .field = &ModelConfig::k_dim, .min = 1, .max = 65536},
+    {.key = "attention.value_length", .field = &ModelConfig::v_dim, .min = 1, .max = 65536},
+    {.key = "attention.layer_norm_rms_epsilon", .field = &ModelConfig::norm_eps, .required = true, .min = 1e-12, .max = 1},
+    {.key = "rope.dimension_count", .field = &ModelConfig::rope_dims, .min = 0, .max = 65536},
+    {.key = "rope.freq_base", .field = &ModelConfig::rope_base, .min = 1e-3, .max = 1e15},
+    {.key = "rope.scaling.factor", .field = &ModelConfig::rope_factor, .min = 0, .max = 1e6},
+    {.key = "rope.scaling.original_context_length", .field = &ModelConfig::rope_original_context, .min = 0, .max = 1 << 30},
+    {.key = "rope.scaling.attn_factor", .field = &ModelConfig::rope_attn_factor, .min = 1e-3, .max = 1e3},
+};
+
+/// Keys that change the result in families which have them. A family of this version that does not read them must not
+/// answer as if they were absent.
+struct RefusedKey {
+  std::string_view key;
+  double neutral;  ///< The value that means "off".
+  std::string_view what;
+};
+constexpr RefusedKey kRefused[] = {
+    {"expert_count", 0, "mixture-of-experts layers"},
+    {"attention.clamp_kqv", 0, "clamped q, k and v"},
+    {"attention.temperature_scale", 0, "query temperature"},
+    {"attention.scale", 0, "an attention scale of its own"},
+    {"logit_scale", 0, "scaled logits"},
+    {"residual_scale", 0, "scaled residuals"},
+    {"embedding_scale", 0, "scaled embeddings"},
+};
+
+/// Reads keys of one file and architecture, overrides first.
+class KeyReader {
+ public:
+  KeyReader(const gguf::File& file, std::string_view arch, const Overrides& overrides)
+      : file_(file), prefix_(str_cat(arch, ".")) {
+    for (const auto& [key, value] : overrides) {
+      overrides_[key.starts_with(prefix_) ? key.substr(prefix_.size()) : key] = value;
+    }
+  }
+
+  Status read(const KeySpec& spec, ModelConfig& config) {
+    const std::string key(spec.key);
+    used_.push_back(key);
+    if (auto number = std::get_if<int64_t ModelConfig::*>(&spec.field)) {
+      STOKER_TRY(std::optional<double> value, real(key, true));
+      STOKER_TRY_STATUS(check(spec, value));
+      if (value) config.*(*number) = static_cast<int64_t>(*value);
+      return Ok{};
+    }
+    if (auto number = std::get_if<float ModelConfig::*>(&spec.field)) {
+      STOKER_TRY(std::optional<double> value, real(key, false));
+      STOKER_TRY_STATUS(check(spec, value));
+      if (value) config.*(*number) = static_cast<float>(*value);
+      return Ok{};
+    }
+    return read_per_layer(spec, config, config.*std::get<PerLayer ModelConfig::*>(spec.field));
+  }
+
+  /// A number by the part of its key after the architecture.
+  Result<std::optional<double>> real(const std::string& key, bool integral) {
+    if (auto it = overrides_.find(key); it != overrides_.end()) {
+      double value = 0;
+      const char* end = it->second.data() + it->second.size();
+      auto parsed = std::from_chars(it->second.data(), end, value);
+      if (parsed.ec != std::errc() || parsed.ptr != end || (integral && value != std::floor(value))) {
+        return Error{ErrorCode::kInvalidArgument, str_cat("override ", key, "=", it->second, ": not a",
+                                                          integral ? " whole number" : " number")};
+      }
+      return std::optional<double>(value);
+    }
+    if (integral) {
+      STOKER_TRY(std::optional<int64_t> value, file_.integer(prefix_ + key));
+      return value ? std::optional<double>(static_cast<double>(*value)) : std::nullopt;
+    }
+    return file_.real(prefix_ + key);
+  }
+
+  Result<std::optional<std::string>> text(const std::string& key) {
+    used_.push_back(key);
+    if (auto it = overrides_.find(key); it != overrides_.end()) return std::optional<std::string>(it->second);
+    return file_.string(prefix_ + key);
+  }
+
+  const gguf::Value* find(std::string_view key) const { return file_.find(prefix_ + std::string(key)); }
+  std::string full(std::string_view key) const { return prefix_ + std::string(key); }
+
+  /// An override that no key took is a mistake of whoever gave it.
+  Status check_overrides() const {
+    for (const auto& [key, value] : overrides_) {
+      if (std::find(used_.begin(), used_.end(), key) == used_.end()) {
+        return Error{ErrorCode::kInvalidArgument, str_cat("override ", key, ": this architecture reads no such key")};
+      }
+    }
+    return Ok{};
+  }
+
+ private:
+  Error out_of_range(const KeySpec& spec, double value) const {
+    return Error{ErrorCode::kCorrupt, str_cat("key ", prefix_, spec.key, " is ", value, ", outside ", spec.min, " to ", spec.max)};
+  }
+
+  Status check(const KeySpec& spec, std::optional<double> value) const {
+    if (!value) {
+      if (!spec.required) return Ok{};
+      return Error{ErrorCode::kCorrupt, str_cat("required key ", prefix_, spec.key, " is missing")};
+    }
+    if (!(*value >= spec.min && *value <= spec.max)) return out_of_range(spec, *value);
+    return Ok{};
+  }
+
+  Status read_per_layer(const KeySpec& spec, const ModelConfig& config, PerLayer& out) {
+    const gguf::Value* found = find(spec.key);
+    if (!found || !std::holds_alternative<gguf::Array>(found->data) || overrides_.contains(std::string(spec.key))) {
+      STOKER_TRY(std::optional<double> value, real(std::string(spec.key), true));
+      STOKER_TRY_STATUS(check(spec, value));
+      if (value) out.values = {static_cast<int64_t>(*value)};
+      return Ok{};
+    }
+    const auto& array = std::get<gguf::Array>(found->data);
+    if (array.ints.size() != static_cast<size_t>(config.n_file_layers)) {
+      return Error{ErrorCode::kCorrupt, str_cat("key ", prefix_, spec.key, " has ", array.size(), " entries, wanted ",
+                                                config.n_file_layers, " integers, one per layer")};
+    }
+    for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+      const auto value = static_cast<double>(array.ints[static_cast<size_t>(layer)]);
+      if (!(value >= spec.min && value <= spec.max)) return out_of_range(spec, value);
+    }
+    out.values = array.ints;
+    return Ok{};
+  }
+
+  const gguf::File& file_;
+  std::string prefix_;
+  Overrides overrides_;
+  std::vector<std::string> used_;
+};
+
+Status read_layer_counts(KeyReader& keys, ModelConfig& config) {
+  STOKER_TRY_STATUS(keys.read({.key = "block_count", .field = &ModelConfig::n_file_layers, .required = true, .min = 1,
+                               .max = kMaxLayers}, config));
+  STOKER_TRY_STATUS(keys.read({.key = "nextn_predict_layers", .field = &ModelConfig::n_nextn_layers, .min = 0,
+                               .max = static_cast<double>(config.n_file_layers - 1)}, config));
+  config.n_layers = config.n_file_layers - config.n_nextn_layers;
+  return Ok{};
+}
+
+Status read_rope_scaling(KeyReader& keys, ModelConfig& config) {
+  STOKER_TRY(std::optional<std::string> type, keys.text("rope.scaling.type"));
+  STOKER_TRY(std::optional<double> old_linear, keys.real("rope.scale_linear", false));
+  if (config.rope_factor == 0 && old_linear) config.rope_factor = static_cast<float>(*old_linear);
+  const std::string name = type.value_or("linear");
+  if (name == "none" || name.empty()) {
+    config.rope_scaling = RopeScaling::kNone;
+  } else if (name == "linear") {
+    config.rope_scaling = config.rope_factor > 0 ? RopeScaling::kLinear : RopeScaling::kNone;
+  } else if (name == "yarn") {
+    config.rope_scaling = RopeScaling::kYarn;
+    if (!(config.rope_factor > 0)) {
+      return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("rope.scaling.factor"), " is missing, YaRN needs it above 0")};
+    }
+  } else if (name == "longrope") {
+    config.rope_scaling = RopeScaling::kLongRope;
+  } else {
+    return Error{ErrorCode::kUnsupported, str_cat("key ", keys.full("rope.scaling.type"), " is ", quoted(name),
+                                                  "; known are none, linear, yarn and longrope")};
+  }
+  if (config.rope_original_context == 0) config.rope_original_context = config.context_length;
+  return Ok{};
+}
+
+Status read_sliding(KeyReader& keys, ModelConfig& config) {
+  const auto n_layers = static_cast<size_t>(config.n_layers);
+  config.sliding.assign(n_layers, false);
+  if (config.window == 0) return Ok{};
+  const gguf::Value* pattern = keys.find("attention.sliding_window_pattern");
+  if (pattern && std::holds_alternative<gguf::Array>(pattern->data)) {
+    const auto& array = std::get<gguf::Array>(pattern->data);
+    if (array.ints.size() < n_layers) {
+      return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("attention.sliding_window_pattern"), " has ",
+                                                array.size(), " entries, wanted at least ", config.n_layers)};
+    }
+    for (size_t layer = 0; layer < n_layers; ++layer) config.sliding[layer] = array.ints[layer] != 0;
+    return Ok{};
+  }
+  STOKER_TRY_STATUS(keys.read({.key = "attention.sliding_window_pattern", .field = &ModelConfig::sliding_period, .min = 0,
+                               .max = kMaxLayers}, config));
+  const int64_t period = config.sliding_period;
+  for (size_t layer = 0; layer < n_layers; ++layer) {
+    config.sliding[layer] = period == 0 || static_cast<int64_t>(layer) % period < period - 1;
+  }
+  return Ok{};
+}
+
+Status check_heads(const ModelConfig& config) {
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+    if (config.n_heads[layer] % config.n_kv_heads[layer] != 0) {
+      return Error{ErrorCode::kCorrupt, str_cat("layer ", layer, " has ", config.n_heads[layer], " heads and ",
+                                                config.n_kv_heads[layer], " key-value heads: not a multiple")};
+    }
+  }
+  if (config.k_dim % 8 != 0 || config.v_dim % 8 != 0 || config.k_dim > 1024 || config.v_dim > 1024) {
+    return Error{ErrorCode::kUnsupported, str_cat("head dimensions ", config.k_dim, " and ", config.v_dim,
+                                                  "; this version runs multiples of 8 up to 1024")};
+  }
+  if (config.rope_dims % 2 != 0 || config.rope_dims > config.k_dim) {
+    return Error{ErrorCode::kCorrupt, str_cat("rope.dimension_count is ", config.rope_dims,
+                                              ", wanted an even number up to the head dimension ", config.k_dim)};
+  }
+  return Ok{};
+}
+
+Status refuse_unread_keys(KeyReader& keys, const Arch& arch) {
+  for (const RefusedKey& refused : kRefused) {
+    const bool read = std::any_of(arch.keys.begin(), arch.keys.end(), [&](const KeySpec& k) { return k.key == refused.key; });
+    if (read) continue;
+    STOKER_TRY(std::optional<double> value, keys.real(std::string(refused.key), false));
+    if (value && *value != refused.neutral) {
+      return Error{ErrorCode::kUnsupported, str_cat("key ", keys.full(refused.key), " is ", *value, ": ", refused.what,
+                                                    " are not run by this version for ", arch.name)};
+    }
+  }
+  return Ok{};
+}
+
+Status derive(ModelConfig& config) {
+  if (config.n_kv_heads.values.empty()) config.n_kv_heads = config.n_heads;
+  if (config.k_dim == 0 || config.v_dim == 0) {
+    const int64_t head = config.dim / config.n_heads[0];
+    if (config.k_dim == 0) config.k_dim = head;
+    if (config.v_dim == 0) config.v_dim = head;
+  }
+  if (config.rope_dims == 0) config.rope_dims = config.k_dim;
+  if (config.rope_base_swa == 0) config.rope_base_swa = config.rope_base;
+  if (config.attn_scale == 0) config.attn_scale = 1.0f / __builtin_sqrtf(static_cast<float>(config.k_dim));
+  return check_heads(config);
+}
+
+}  // namespace
+
+int64_t PerLayer::max() const { return *std::max_element(values.begin(), values.end()); }
+
+bool ModelConfig::any_sliding() const { return std::find(sliding.begin(), sliding.end(), true) != sliding.end(); }
+
+Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrides) {
+  STOKER_TRY(std::optional<std::string> arch_name, file.string("general.architecture"));
+  if (!arch_name) return Error{ErrorCode::kCorrupt, "required key general.architecture is missing"};
+  STOKER_TRY(const Arch* arch, find_arch(*arch_name));
+  ModelConfig config;
+  config.arch = arch;
+  STOKER_TRY(std::optional<std::string> name, file.string("general.name"));
+  config.name = name.value_or("");
+  arch->defaults(config);
+
+  KeyReader keys(file, arch->name, overrides);
+  STOKER_TRY_STATUS(read_layer_counts(keys, config));
+  for (const KeySpec& spec : kCommonKeys) STOKER_TRY_STATUS(keys.read(spec, config));
+  for (const KeySpec& spec : arch->keys) STOKER_TRY_STATUS(keys.read(spec, config));
+  STOKER_TRY_STATUS(refuse_unread_keys(keys, *arch));
+  STOKER_TRY(std::optional<bool> causal, file.boolean(keys.full("attention.causal")));
+  if (causal && !*causal) {
+    return Error{ErrorCode::kUnsupported, str_cat("key ", keys.full("attention.causal"), " is false: ", arch->name,
+                                                  " without causal attention is not run by this version")};
+  }
+  STOKER_TRY_STATUS(read_rope_scaling(keys, config));
+  STOKER_TRY_STATUS(read_sliding(keys, config));
+  STOKER_TRY_STATUS(keys.check_overrides());
+  if (arch->finish) STOKER_TRY_STATUS(arch->finish(config));
+  STOKER_TRY_STATUS(derive(config));
+
+  const gguf::TensorInfo* embedding = file.find_tensor("token_embd.weight");
+  if (embedding && embedding->shape.size() == 2) config.n_vocab = embedding->shape[0];
+  return config;
+}
+
+}  // namespace stoker::model

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/file.h"
+
+namespace stoker::model {
+
+struct Arch;
+
+/// How the pairs of rotary position embedding lie in a head.
+enum class RopePairs { kInterleaved, kHalves };  // (x[2i], x[2i+1]); (x[i], x[i + R/2])
+enum class RopeScaling { kNone, kLinear, kYarn, kLongRope };
+
+/// A number that the file gives once or as one entry per layer.
+struct PerLayer {
+  std::vector<int64_t> values;  ///< One entry (all layers), or one per layer.
+  int64_t operator[](int64_t layer) const { return values.size() == 1 ? values[0] : values[static_cast<size_t>(layer)]; }
+  int64_t max() const;
+};
+
+/// Everything about a model that is not a tensor: read from the metadata, checked, families' defaults filled in.
+/// Field comments name the GGUF key below "{architecture}.".
+struct ModelConfig {
+  const Arch* arch = nullptr;
+  std::string name;  ///< general.name, may be empty.
+
+  int64_t n_layers = 0;        ///< block_count less nextn_predict_layers: the layers that run.
+  int64_t n_file_layers = 0;   ///< block_count.
+  int64_t n_nextn_layers = 0;  ///< nextn_predict_layers: draft layers at the end of the file, not loaded.
+  int64_t dim = 0;             ///< embedding_length
+  int64_t n_vocab = 0;         ///< Rows of token_embd.
+  int64_t context_length = 0;  ///< The context that the model was trained for.
+  PerLayer n_heads;            ///< attention.head_count
+  PerLayer n_kv_heads;         ///< attention.head_count_kv
+  PerLayer ff_dim;             ///< feed_forward_length
+  int64_t k_dim = 0;           ///< attention.key_length: per head, of q and k.
+  int64_t v_dim = 0;           ///< attention.value_length
+  float norm_eps = 0;          ///< attention.layer_norm_rms_epsilon
+
+  int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
+  RopePairs rope_pairs = RopePairs::kInterleaved;
+  float rope_base = 10000;
+  float rope_base_swa = 0;      ///< rope.freq_base_swa, of sliding layers; 0: as rope_base.
+  bool rope_swa_plain = false;  ///< Sliding layers rotate without scaling.
+  RopeScaling rope_scaling = RopeScaling::kNone;
+  float rope_factor = 0;              ///< rope.scaling.factor; 0: no scaling.
+  int64_t rope_original_context = 0;  ///< rope.scaling.original_context_length
+  float rope_attn_factor = 1;         ///< rope.scaling.attn_factor: multiplies cos and sin.
+
+  int64_t window = 0;         ///< attention.sliding_window: positions that a query of a sliding layer sees; 0: all.
+  std::vector<bool> sliding;  ///< Per layer.
+  float attn_scale = 0;       ///< Multiplies scores; 1 / sqrt(k_dim) unless the family says otherwise.
+  float attn_softcap = 0;     ///< attn_logit_softcapping; 0: none.
+  float final_softcap = 0;    ///< final_logit_softcapping; 0: none.
+  float embedding_scale = 0;  ///< Multiplies token embeddings; 0: none.
+
+  int64_t sliding_period = 0;  ///< attention.sliding_window_pattern as a number; 0: all layers slide, 1: none does.
+
+  /// Window of a layer, 0 when it sees everything.
+  int64_t window_of(int64_t layer) const { return sliding[static_cast<size_t>(layer)] ? window : 0; }
+  bool any_sliding() const;
+};
+
+/// "key=value" pairs that stand in for metadata of the file, for those who know better. Keys may leave out "{arch}.".
+using Overrides = std::map<std::string, std::string>;
+
+/// Reads and checks all keys. kUnsupported: names the architecture, or the key and value that this version does not run.
+/// kCorrupt: names the key, what was wanted and what came. kInvalidArgument: an override with an unknown key or bad value.
+Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrides = {});
+
+}  // namespace stoker::model

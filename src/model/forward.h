@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/ledger.h"
+#include "base/pool.h"
+#include "base/result.h"
+#include "model/exec.h"
+#include "model/plan.h"
+#include "model/state/kv_pool.h"
+
+namespace stoker::model {
+
+/// New tokens of one sequence. Rows of `logits` and `hidden` are indices into `tokens`.
+struct Span {
+  Sequence* sequence = nullptr;
+  std::span<const int32_t> tokens;
+  int64_t position = 0;  ///< Of tokens[0]: the sequence's length.
+  Range logits{};        ///< Rows that want logits.
+  Range hidden{};        ///< Rows that want the hidden state after the output norm.
+};
+using Batch = std::span<const Span>;
+
+/// A value that is not finite turned up in one span: its rows have no outputs and its sequence is as long as before.
+struct Failure {
+  size_t span = 0;
+  int64_t position = 0;
+  std::string message;  ///< Names layer, step and position.
+};
+
+/// What a call leaves behind, in the order of the batch: spans, and rows in each. Valid until the next call.
+struct Outputs {
+  int64_t n_logits = 0;
+  const float* logits = nullptr;  ///< [n_logits][logits_stride]; null when a consumer took them.
+  int64_t logits_stride = 0;
+  int64_t n_hidden = 0;
+  const float* hidden = nullptr;  ///< [n_hidden][hidden_stride]
+  int64_t hidden_stride = 0;
+  std::vector<Failure> failures;  ///< At most one per span.
+
+  const float* logits_row(int64_t i) const { return logits + i * logits_stride; }
+  const float* hidden_row(int64_t i) const { return hidden + i * hidden_stride; }
+};
+
+/// Some rows of logits, handed out while the call runs.
+struct LogitsBlock {
+  int64_t first = 0;  ///< Index of the first row among all rows of the call that want logits.
+  int64_t n = 0;
+  const float* logits = nullptr;  ///< [n][stride]
+  int64_t stride = 0;
+};
+
+/// Takes logits block by block, in order, so that a prompt's worth of them never stands in memory at once.
+class LogitsConsumer {
+ public:
+  virtual ~LogitsConsumer() = default;
+  /// Called by all workers at once for each block; they may share the rows. Must not throw.
+  virtual void consume(const LogitsBlock& block, Worker& worker) noexcept = 0;
+};
+
+/// Runs forward passes of one model: the one entry. Owns the scratch memory of one call.
+/// Threads: one call at a time.
+class Runner {
+ public:
+  struct Options {
+    int64_t max_rows = 512;  ///< Most tokens in one call.
+  };
+  /// Bytes of scratch that `create` charges, by name.
+  static std::vector<Ledger::Line> memory(const Plan& plan, const Options& options, int n_workers);
+  static Result<std::unique_ptr<Runner>> create(const Plan& plan, Pool& pool, Ledger& ledger, Options options);
+
+  /// One pass over a ragged batch. Decoding, prefill, many sequences, verification and pooling are this call with other spans.
+  /// The result of a row depends on the tokens of its sequence alone, bit for bit.
+  /// kInvalidArgument: a span that does not start where its sequence ends, a sequence twice, a token outside the
+  /// vocabulary, more rows than max_rows, or more logits than fit at once and no consumer. kOverloaded: too few pages.
+  /// In all of these nothing has been written.
+  Result<Outputs> forward(Batch batch, LogitsConsumer* consumer = nullptr);
+
+  int64_t max_rows() const { return options_.max_rows; }
+  /// Rows of logits that fit at once.
+  int64_t max_logits() const { return logits_rows_; }
+  const Plan& plan() const { return plan_; }
+  Pool& pool() const { return pool_; }
+
+ private:
+  Runner(const Plan& plan, Pool& pool, Options options) : plan_(plan), pool_(pool), options_(options) {}
+  struct HeadBlock {
+    int64_t row = 0;    ///< First output row.
+    int64_t n = 0;
+    int64_t first = 0;  ///< First logits index.
+  };
+  Status check(Batch batch, bool consumed) const;
+  Status reserve(Batch batch) const;
+  void lay_out(Batch batch);
+  void run(LogitsConsumer* consumer);
+  void head(const HeadBlock& block, Worker& worker) noexcept;
+  void collect(Batch batch, Outputs& outputs);
+
+  const Plan& plan_;
+  Pool& pool_;
+  Options options_;
+  int64_t logits_rows_ = 0;
+  int64_t logits_stride_ = 0;
+  Buffer activations_, quantized_, logits_, scratch_;
+  Exec exec_;
+  std::vector<int32_t> tokens_, first_bad_;
+  std::vector<int64_t> positions_, output_rows_, hidden_rows_;
+  std::vector<uint8_t> bad_;
+  std::vector<RowSpan> spans_, output_spans_;
+  std::vector<TileRows> tile_rows_;
+  std::vector<HeadBlock> head_blocks_;
+  int64_t n_logits_ = 0;
+  bool consumed_ = false;
+  const float* output_bias_ = nullptr;
+  Step head_step_{.name = "head"};
+};
+
+}  // namespace stoker::model

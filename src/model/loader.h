@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/pool.h"
+#include "base/result.h"
+#include "gguf/file.h"
+#include "kernels/table.h"
+#include "model/arch/arch.h"
+#include "model/config.h"
+#include "model/weights.h"
+
+namespace stoker::model {
+
+/// Which tensors of a file go where, checked against the architecture's table before anything is read.
+/// Holds pointers into the file's directory and into the Weights it was made for: neither may move in between.
+class WeightPlan {
+ public:
+  /// kNotFound: names a missing tensor and the shape wanted. kCorrupt: a shape that does not fit. kUnsupported: a type
+  /// without kernels, or a companion tensor that this version does not apply.
+  static Result<WeightPlan> make(const gguf::File& file, const ModelConfig& config, Weights& weights);
+
+  /// Bytes of all weights in the layout of the kernels.
+  uint64_t bytes() const { return bytes_; }
+  /// Tensors of the file that the model does not use.
+  const std::vector<std::string>& unused() const { return unused_; }
+
+  /// Bytes that each worker reads into while loading.
+  uint64_t window_bytes() const { return window_bytes_; }
+
+  /// Allocates the arena and fills it, all workers of `pool` reading and packing.
+  /// kIo, kCorrupt: name the tensor. kOutOfMemory: the ledger refuses.
+  Status load(const gguf::File& file, const kernels::Table& table, Ledger& ledger, Pool& pool) const;
+
+ private:
+  struct Slot {
+    const gguf::TensorInfo* tensor;
+    Matrix* matrix;  ///< One of the two.
+    Vector* vector;
+    uint64_t offset;  ///< In the arena.
+  };
+  struct Piece {
+    const Slot* slot;
+    int64_t group_begin, group_end;
+  };
+  Status add(const gguf::File& file, const std::string& name, Matrix* matrix, Vector* vector, std::vector<int64_t> shape, bool required);
+  Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
+  void note_unused(const gguf::File& file, const ModelConfig& config);
+  Status check_companions(const gguf::File& file) const;
+
+  Weights* weights_ = nullptr;
+  std::vector<Slot> slots_;
+  std::vector<std::string> unused_;
+  uint64_t bytes_ = 0;
+  uint64_t window_bytes_ = 2u << 20;  // at least: a group of 16 rows, or a whole vector
+};
+
+}  // namespace stoker::model

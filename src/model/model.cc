@@ -1,0 +1,39 @@
+#include "model/model.h"
+
+#include <utility>
+
+namespace stoker::model {
+
+Result<std::unique_ptr<Model>> Model::prepare(const gguf::File& file, LoadOptions options) {
+  auto model = std::unique_ptr<Model>(new Model);
+  Model& m = *model;
+  if (!options.table) {
+    STOKER_TRY(Isa isa, pick_isa());
+    STOKER_TRY(options.table, kernels::table_for(isa));
+  }
+  m.options_ = std::move(options);
+  STOKER_TRY(m.config_, read_config(file, m.options_.overrides));
+  m.context_ = m.options_.context > 0 ? m.options_.context : m.config_.context_length;
+  STOKER_TRY(WeightPlan weight_plan, WeightPlan::make(file, m.config_, m.weights_));
+  m.weight_plan_ = std::make_unique<WeightPlan>(std::move(weight_plan));
+  KernelFinder finder(*m.options_.table);
+  STOKER_TRY(m.plan_, build_plan(m.config_, m.weights_, finder, m.options_.kv_type));
+  return model;
+}
+
+std::vector<Ledger::Line> Model::load_memory(int n_workers) const {
+  return {{"weights", weight_plan_->bytes(), 0}, {"load window", weight_plan_->window_bytes() * static_cast<uint64_t>(n_workers), 0}};
+}
+
+Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool) {
+  STOKER_TRY_STATUS(weight_plan_->load(file, *options_.table, ledger, pool));
+  return fill_ropes(config_, weights_, context_, plan_);
+}
+
+Result<std::unique_ptr<Model>> Model::from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger, Pool& pool) {
+  STOKER_TRY(std::unique_ptr<Model> model, prepare(file, std::move(options)));
+  STOKER_TRY_STATUS(model->read(file, ledger, pool));
+  return model;
+}
+
+}  // namespace stoker::model

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/ledger.h"
+#include "base/pool.h"
+#include "base/result.h"
+#include "gguf/file.h"
+#include "kernels/table.h"
+#include "model/config.h"
+#include "model/loader.h"
+#include "model/plan.h"
+#include "model/weights.h"
+
+namespace stoker::model {
+
+struct LoadOptions {
+  Overrides overrides{};
+  int64_t context = 0;  ///< Positions that one sequence may take; 0: what the model was trained for.
+  kernels::KvType kv_type = kernels::KvType::kF16;
+  const kernels::Table* table = nullptr;  ///< Null: the best for this CPU, or what STOKER_ISA says.
+};
+
+/// A model: configuration, weights, plan. Loading has two halves, so that what it will need can be judged in between.
+/// Threads: read-only once `read` has returned, from any thread.
+class Model {
+ public:
+  /// Checks metadata and tensor directory; reads no weights. The file must outlive the call of `read`.
+  static Result<std::unique_ptr<Model>> prepare(const gguf::File& file, LoadOptions options);
+
+  /// What `read` will charge, by name.
+  std::vector<Ledger::Line> load_memory(int n_workers) const;
+  /// Reads and packs the weights and computes the rotation tables.
+  Status read(const gguf::File& file, Ledger& ledger, Pool& pool);
+
+  /// Both halves.
+  static Result<std::unique_ptr<Model>> from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger, Pool& pool);
+
+  const ModelConfig& config() const { return config_; }
+  const Weights& weights() const { return weights_; }
+  /// Complete after `prepare` but for the weights' bytes and the rotation tables.
+  const Plan& plan() const { return plan_; }
+  const LoadOptions& options() const { return options_; }
+  int64_t context() const { return context_; }
+  int64_t vocab_size() const { return config_.n_vocab; }
+  /// Tensors of the file that are not used.
+  const std::vector<std::string>& unused_tensors() const { return weight_plan_->unused(); }
+
+  /// Every matrix with the kernel that the plan holds for it, a line each: what the reference's probe_kernels tells at start.
+  std::string probe_kernels() const { return plan_.describe(); }
+
+ private:
+  Model() = default;
+  LoadOptions options_;
+  int64_t context_ = 0;
+  ModelConfig config_;
+  Weights weights_;
+  std::unique_ptr<WeightPlan> weight_plan_;
+  Plan plan_;
+};
+
+}  // namespace stoker::model

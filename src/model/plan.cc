@@ -1,0 +1,219 @@
+#include "model/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/str_cat.h"
+#include "model/arch/arch.h"
+#include "model/exec.h"
+
+namespace stoker::model {
+namespace {
+
+const Vector* present(const Vector& v) { return v ? &v : nullptr; }
+
+void merge(Forms& into, Forms more) {
+  into.a256 |= more.a256;
+  into.a32 |= more.a32;
+}
+
+}  // namespace
+
+Result<Target> KernelFinder::find(const Matrix& w, Buf out, int64_t column) {
+  STOKER_CHECK(!sealed_);
+  const auto id = static_cast<size_t>(w.type);
+  if (id >= table_.matmul.size() || !table_.matmul[id].one) {
+    return Error{ErrorCode::kUnsupported, str_cat("tensor ", w.name, " has type ", gguf::type_name(w.type),
+                                                  ", which no kernel of this version multiplies")};
+  }
+  return Target{.w = &w, .kernels = table_.matmul[id], .isa = table_.matmul_isa[id], .out = out, .column = column};
+}
+
+PlanBuilder::PlanBuilder(const ModelConfig& config, const Weights& weights, KernelFinder& finder, Plan& plan)
+    : config_(config), weights_(weights), finder_(finder), plan_(plan) {
+  need(Buf::kResidual, config.dim);
+  need(Buf::kNormed, config.dim);
+  need(Buf::kBranch, config.dim);
+}
+
+void PlanBuilder::need(Buf buf, int64_t floats) {
+  int64_t& stride = plan_.row_floats[static_cast<size_t>(buf)];
+  stride = std::max(stride, round_up<int64_t>(floats, 16));
+}
+
+Step& PlanBuilder::add(StepFn run, const char* name, int64_t layer) {
+  Step& step = plan_.steps.emplace_back();
+  step.run = run;
+  step.name = name;
+  step.layer = layer;
+  step.index = static_cast<int>(plan_.steps.size()) - 1;
+  return step;
+}
+
+Forms PlanBuilder::forms_of(std::initializer_list<const Matrix*> matrices) const {
+  Forms forms;
+  for (const Matrix* w : matrices) {
+    if (!*w) continue;
+    const kernels::ActForm form = kernels::activation_form(w->type);
+    forms.a256 |= form == kernels::ActForm::kA256;
+    forms.a32 |= form == kernels::ActForm::kA32;
+  }
+  return forms;
+}
+
+void PlanBuilder::begin() {
+  Step& step = add(embed_step, "embed", -1);
+  step.targets[0] = {.w = &weights_.embedding};  // looked up by row, not multiplied
+}
+
+void PlanBuilder::norm(const Vector& gain, int64_t layer, Forms forms) {
+  Step& step = add(norm_step, branch_pending_ ? "add+norm" : "norm", layer);
+  step.add_branch = std::exchange(branch_pending_, false);
+  step.branch_bias = std::exchange(branch_bias_, nullptr);
+  step.post_gain = std::exchange(post_gain_, nullptr);
+  step.gain = &gain;
+  step.in = Buf::kNormed;
+  step.k = config_.dim;
+  step.forms = forms;
+}
+
+void PlanBuilder::product(const char* name, int64_t layer, Buf in,
+                          std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets) {
+  Step& step = add(product_step, name, layer);
+  step.in = in;
+  for (const auto& [w, place] : targets) {
+    if (!*w) continue;
+    auto target = finder_.find(*w, place.first, place.second);
+    if (!target) {
+      if (status_) status_ = std::move(target).error();
+      continue;
+    }
+    step.targets[static_cast<size_t>(step.n_targets++)] = *target;
+    step.k = w->n_in;
+    need(place.first, place.second + w->padded_out());
+  }
+}
+
+void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptions options) {
+  AttentionSpec spec;
+  spec.n_heads = config_.n_heads[layer];
+  spec.n_kv_heads = config_.n_kv_heads[layer];
+  spec.k_dim = config_.k_dim;
+  spec.v_dim = config_.v_dim;
+  spec.window = config_.window_of(layer);
+  spec.scale = config_.attn_scale;
+  spec.softcap = config_.attn_softcap;
+  spec.rope = spec.window != 0 && plan_.ropes.size() > 1 ? 1 : 0;
+  spec.rope_pairs = config_.rope_dims / 2;
+  spec.rotate = config_.rope_pairs == RopePairs::kHalves ? finder_.table().rope_halves : finder_.table().rope_interleaved;
+  // Separate matrices write whole groups of 16 outputs, so each part starts at a multiple of 16.
+  const int64_t unit = w.wqkv ? 1 : 16;
+  spec.k_column = round_up(spec.n_heads * spec.k_dim, unit);
+  spec.v_column = spec.k_column + round_up(spec.n_kv_heads * spec.k_dim, unit);
+  spec.bq = present(w.bq), spec.bk = present(w.bk), spec.bv = present(w.bv), spec.bqkv = present(w.bqkv);
+  if (options.qk_norm) spec.q_norm = &w.q_norm, spec.k_norm = &w.k_norm;
+  spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
+
+  norm(w.attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv}));
+  if (w.wqkv) {
+    product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}});
+  } else {
+    product("q k v", layer, Buf::kNormed,
+            {{&w.wq, {Buf::kQkv, 0}}, {&w.wk, {Buf::kQkv, spec.k_column}}, {&w.wv, {Buf::kQkv, spec.v_column}}});
+  }
+  add(qkv_step, "rope+store", layer).attention = spec;
+  const bool last = layer == config_.n_layers - 1;
+  if (last) {
+    plan_.n_steps_to_store = plan_.steps.size();
+    add(gather_step, "gather outputs", layer);
+  }
+  Step& attend = add(attention_step, "attention", layer);
+  attend.attention = spec;
+  attend.outputs_only = last;
+  need(Buf::kAttended, spec.n_heads * spec.v_dim);
+  Step& quantize = add(quantize_step, "quantize", layer);
+  quantize.in = Buf::kAttended;
+  quantize.k = spec.n_heads * spec.v_dim;
+  quantize.forms = forms_of({&w.wo});
+  product("attention out", layer, Buf::kAttended, {{&w.wo, {Buf::kBranch, 0}}});
+  branch_pending_ = true;
+  branch_bias_ = present(w.bo);
+  if (options.post_norm) post_gain_ = &w.post_attn_norm;
+  plan_.attention_scratch = std::max(plan_.attention_scratch, kernels::attention_scratch_bytes(static_cast<int>(spec.k_dim),
+                                                                                               static_cast<int>(spec.v_dim)));
+}
+
+void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options) {
+  norm(w.ffn_norm, layer, forms_of({&w.gate, &w.up}));
+  product("gate up", layer, Buf::kNormed, {{&w.gate, {Buf::kGate, 0}}, {&w.up, {Buf::kUp, 0}}});
+  Step& act = add(gated_act_step, options.activation == Activation::kSilu ? "silu*up" : "gelu*up", layer);
+  act.activation = options.activation;
+  act.in = Buf::kGate;
+  act.k = config_.ff_dim[layer];
+  act.forms = forms_of({&w.down});
+  act.gate_bias = present(w.b_gate);
+  act.up_bias = present(w.b_up);
+  product("down", layer, Buf::kGate, {{&w.down, {Buf::kBranch, 0}}});
+  branch_pending_ = true;
+  branch_bias_ = present(w.b_down);
+  if (options.post_norm) post_gain_ = &w.post_ffn_norm;
+}
+
+Status PlanBuilder::finish() {
+  norm(weights_.output_norm, -1, forms_of({&weights_.output}));
+  auto head = finder_.find(weights_.output, Buf::kBranch, 0);
+  if (!head) return std::move(head).error();
+  plan_.head = *head;
+  plan_.output_bias = present(weights_.output_bias);
+  for (const Step& step : plan_.steps) {
+    merge(plan_.forms, step.forms);
+    plan_.max_k = std::max(plan_.max_k, step.k);
+  }
+  return status_;
+}
+
+Status fill_ropes(const ModelConfig& config, const Weights& weights, int64_t context, Plan& plan) {
+  for (size_t i = 0; i < plan.ropes.size(); ++i) {
+    STOKER_TRY(plan.ropes[i], make_rope(config, weights, i == 1, context));
+  }
+  return Ok{};
+}
+
+Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, KernelFinder& finder, kernels::KvType kv_type) {
+  Plan plan;
+  plan.config = &config;
+  plan.table = &finder.table();
+  plan.kv = KvLayout::of(config, kv_type);
+  const bool own_rope = config.any_sliding() && (config.rope_swa_plain || config.rope_base_swa != config.rope_base);
+  plan.ropes.resize(own_rope ? 2 : 1);
+  PlanBuilder builder(config, weights, finder, plan);
+  builder.begin();
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+    config.arch->build_layer(builder, weights.layers[static_cast<size_t>(layer)], layer);
+  }
+  STOKER_TRY_STATUS(builder.finish());
+  finder.seal();
+  return plan;
+}
+
+std::string Plan::describe() const {
+  std::string out;
+  const auto line = [&](const Step& step, const Target& t) {
+    out += str_cat(step.layer < 0 ? std::string("      ") : str_cat("blk.", step.layer), "  ", step.name);
+    if (t.w) {
+      out += str_cat("  ", t.w->name, "  [", t.w->n_out, ", ", t.w->n_in, "]  ", gguf::type_name(t.w->type));
+      if (t.kernels.one) out += str_cat("  ", isa_name(t.isa));
+    }
+    out += '\n';
+  };
+  for (const Step& step : steps) {
+    if (step.n_targets == 0) line(step, step.targets[0]);
+    for (int i = 0; i < step.n_targets; ++i) line(step, step.targets[static_cast<size_t>(i)]);
+  }
+  Step last{.name = "head"};
+  line(last, head);
+  return out;
+}
+
+}  // namespace stoker::model

@@ -1,0 +1,157 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/pool.h"
+#include "base/result.h"
+#include "kernels/table.h"
+#include "model/config.h"
+#include "model/rope.h"
+#include "model/state/kv_pool.h"
+#include "model/weights.h"
+
+namespace stoker::model {
+
+struct Exec;
+struct Step;
+using StepFn = void (*)(const Step&, Exec&, Worker&) noexcept;
+
+enum class Activation { kSilu, kGelu };
+
+/// Row buffers of a forward pass, f32, one row per token in flight.
+enum class Buf { kResidual, kNormed, kQkv, kAttended, kGate, kUp, kBranch };
+inline constexpr int kBufs = 7;
+
+/// One matrix of a product step: out[column ...] = w * in.
+struct Target {
+  const Matrix* w = nullptr;
+  kernels::MatmulKernels kernels{};
+  Isa isa = Isa::kScalar;
+  Buf out = Buf::kBranch;
+  int64_t column = 0;
+};
+
+/// Geometry of one attention block.
+struct AttentionSpec {
+  int64_t n_heads = 0, n_kv_heads = 0, k_dim = 0, v_dim = 0;
+  int64_t window = 0;  ///< 0: all positions.
+  float scale = 0, softcap = 0;
+  int rope = 0;           ///< Index into Plan::ropes.
+  int64_t rope_pairs = 0;
+  void (*rotate)(float*, const float*, const float*, int64_t) noexcept = nullptr;
+  int64_t q_column = 0, k_column = 0, v_column = 0;  ///< In Buf::kQkv.
+  const Vector *bq = nullptr, *bk = nullptr, *bv = nullptr, *bqkv = nullptr, *q_norm = nullptr, *k_norm = nullptr;
+  KvLayout::Layer kv;
+};
+
+/// Which forms of the activations a step leaves behind for the products that follow; f32 is always there.
+struct Forms {
+  bool a256 = false, a32 = false;
+};
+
+/// One step: all workers run it, then meet at a barrier.
+struct Step {
+  StepFn run = nullptr;
+  const char* name = "";
+  int64_t layer = -1;
+  int index = 0;
+
+  std::array<Target, 3> targets{};
+  int n_targets = 0;
+  Buf in = Buf::kResidual;    ///< What is normed, quantized or multiplied.
+  int64_t k = 0;              ///< Values per row of `in`.
+  Forms forms{};
+  const Vector* gain = nullptr;       ///< Norm before the next products.
+  bool add_branch = false;            ///< First: residual += branch (+ bias, normed by post_gain).
+  const Vector* branch_bias = nullptr;
+  const Vector* post_gain = nullptr;
+  AttentionSpec attention{};
+  bool outputs_only = false;          ///< Attention for output rows only, which become all rows.
+  Activation activation = Activation::kSilu;
+  const Vector *gate_bias = nullptr, *up_bias = nullptr;
+};
+
+/// Everything that a forward pass needs to know, decided at load for this file, CPU and context.
+struct Plan {
+  const ModelConfig* config = nullptr;
+  const kernels::Table* table = nullptr;
+  std::vector<RopeTable> ropes;
+  std::vector<Step> steps;
+  size_t n_steps_to_store = 0;  ///< The steps that a call without outputs runs: up to the last layer's K and V.
+  Target head;  ///< The output matrix.
+  const Vector* output_bias = nullptr;
+  KvLayout kv;
+  std::array<int64_t, kBufs> row_floats{};  ///< Row strides of the buffers, multiples of 16.
+  int64_t max_k = 0;                        ///< Longest row that is quantized.
+  Forms forms;                              ///< Union over all steps.
+  int64_t attention_scratch = 0;            ///< Bytes per worker.
+
+  /// A line per step: layer, name, matrices with type and kernel; for `stoker inspect --plan`.
+  std::string describe() const;
+};
+
+/// Looks kernels up while a plan is being built, and never after.
+class KernelFinder {
+ public:
+  explicit KernelFinder(const kernels::Table& table) : table_(table) {}
+  /// kUnsupported: no kernel for this type; names the tensor.
+  Result<Target> find(const Matrix& w, Buf out, int64_t column);
+  /// From here on a look-up is a bug and aborts.
+  void seal() { sealed_ = true; }
+  const kernels::Table& table() const { return table_; }
+
+ private:
+  const kernels::Table& table_;
+  bool sealed_ = false;
+};
+
+/// Options of shared blocks, named after what they do.
+struct AttentionOptions {
+  bool qk_norm = false;    ///< RMS norm on each q and k head before the rotation.
+  bool post_norm = false;  ///< RMS norm on the block's output before it is added.
+};
+struct MlpOptions {
+  Activation activation = Activation::kSilu;
+  bool post_norm = false;
+};
+
+/// Composes the steps of a model. An architecture calls one method per block of a layer, in order.
+class PlanBuilder {
+ public:
+  PlanBuilder(const ModelConfig& config, const Weights& weights, KernelFinder& finder, Plan& plan);
+
+  void attention(const LayerWeights& w, int64_t layer, AttentionOptions options);
+  void gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options);
+
+  /// Embedding before the first layer; final norm and head after the last. The first error of any block, if one failed.
+  void begin();
+  Status finish();
+
+ private:
+  Step& add(StepFn run, const char* name, int64_t layer);
+  /// The norm before a block, which also adds what the block before has left in Buf::kBranch.
+  void norm(const Vector& gain, int64_t layer, Forms forms);
+  void product(const char* name, int64_t layer, Buf in, std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
+  Forms forms_of(std::initializer_list<const Matrix*> matrices) const;
+  void need(Buf buf, int64_t floats);
+
+  const ModelConfig& config_;
+  const Weights& weights_;
+  KernelFinder& finder_;
+  Plan& plan_;
+  Status status_ = Ok{};
+  bool branch_pending_ = false;
+  const Vector* branch_bias_ = nullptr;
+  const Vector* post_gain_ = nullptr;
+};
+
+/// Builds the plan of a model whose weights need not have been read yet. kUnsupported: names the tensor.
+Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, KernelFinder& finder, kernels::KvType kv_type);
+/// Computes the rotation tables, once the weights have been read. `context` as in make_rope.
+Status fill_ropes(const ModelConfig& config, const Weights& weights, int64_t context, Plan& plan);
+
+}  // namespace stoker::model

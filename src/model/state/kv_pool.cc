@@ -1,0 +1,146 @@
+#include "model/state/kv_pool.h"
+
+#include <cstring>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/str_cat.h"
+#include "kernels/table.h"
+
+namespace stoker::model {
+
+using kernels::kTilePositions;
+
+KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
+  KvLayout layout;
+  layout.type = type;
+  for (int64_t i = 0; i < config.n_layers; ++i) {
+    Layer layer;
+    layer.offset = layout.page_bytes;
+    layer.k_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.k_dim)), 64);
+    layer.v_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.v_dim)), 64);
+    layout.page_bytes += config.n_kv_heads[i] * (layer.k_tile_bytes + layer.v_tile_bytes);
+    layout.layers.push_back(layer);
+  }
+  return layout;
+}
+
+Result<std::unique_ptr<KvPool>> KvPool::create(Ledger& ledger, KvLayout layout, Options options) {
+  auto pool = std::unique_ptr<KvPool>(new KvPool);
+  pool->layout_ = std::move(layout);
+  const auto bytes = checked_mul<int64_t>(pool->layout_.page_bytes, options.n_pages);
+  if (!bytes || options.n_pages <= 0 || options.n_pages > INT32_MAX) {
+    return Error{ErrorCode::kInvalidArgument, str_cat("a key-value cache of ", options.n_pages, " pages cannot be")};
+  }
+  STOKER_TRY(pool->slab_, Buffer::allocate(ledger, "kv cache", static_cast<uint64_t>(*bytes)));
+  const auto n = static_cast<size_t>(options.n_pages);
+  pool->references_.assign(n, 0);
+  pool->free_.resize(n);
+  for (size_t i = 0; i < n; ++i) pool->free_[i] = static_cast<int32_t>(n - 1 - i);
+  uint64_t state = options.scatter_seed;
+  for (size_t i = n; state != 0 && i > 1; --i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    std::swap(pool->free_[i - 1], pool->free_[(state >> 33) % i]);
+  }
+  return pool;
+}
+
+int32_t KvPool::take() {
+  STOKER_CHECK(!free_.empty());
+  const int32_t id = free_.back();
+  free_.pop_back();
+  references_[static_cast<size_t>(id)] = 1;
+  return id;
+}
+
+void KvPool::drop_reference(int32_t id) {
+  if (--references_[static_cast<size_t>(id)] == 0) free_.push_back(id);
+}
+
+Sequence::Sequence(Sequence&& other) noexcept
+    : pool_(other.pool_),
+      pages_(std::exchange(other.pages_, {})),
+      tiles_(std::exchange(other.tiles_, {})),
+      length_(std::exchange(other.length_, 0)) {}
+
+Sequence& Sequence::operator=(Sequence&& other) noexcept {
+  std::swap(pool_, other.pool_);
+  std::swap(pages_, other.pages_);
+  std::swap(tiles_, other.tiles_);
+  std::swap(length_, other.length_);
+  return *this;
+}
+
+int64_t Sequence::reserved() const {
+  // Positions after a shared page that is not full would be written into the other owner's memory.
+  const int64_t in_last = length_ % kTilePositions;
+  if (in_last != 0 && pool_->is_shared(pages_[static_cast<size_t>(length_ / kTilePositions)])) return 0;
+  return static_cast<int64_t>(pages_.size()) * kTilePositions - length_;
+}
+
+int64_t Sequence::pages_wanted(int64_t n) const {
+  if (n <= 0) return 0;
+  const int64_t have = static_cast<int64_t>(pages_.size());
+  const int64_t need = (length_ + n + kTilePositions - 1) / kTilePositions;
+  const int64_t first = length_ / kTilePositions;
+  const bool copy = length_ % kTilePositions != 0 && pool_->is_shared(pages_[static_cast<size_t>(first)]);
+  return std::max<int64_t>(0, need - have) + (copy ? 1 : 0);
+}
+
+Status Sequence::reserve(int64_t n) {
+  const int64_t wanted = pages_wanted(n);
+  if (wanted > pool_->n_free()) {
+    return Error{ErrorCode::kOverloaded, str_cat("the key-value cache has ", pool_->n_free(), " free pages of ",
+                                                 kTilePositions, " positions, ", wanted, " are wanted")};
+  }
+  if (n <= 0) return Ok{};
+  const auto first = static_cast<size_t>(length_ / kTilePositions);
+  if (length_ % kTilePositions != 0 && pool_->is_shared(pages_[first])) {
+    const int32_t copy = pool_->take();
+    std::memcpy(pool_->page(copy), pool_->page(pages_[first]), static_cast<size_t>(pool_->layout().page_bytes));
+    pool_->drop_reference(pages_[first]);
+    pages_[first] = copy;
+    tiles_[first] = pool_->page(copy);
+  }
+  while (static_cast<int64_t>(pages_.size()) * kTilePositions < length_ + n) push_page(pool_->take());
+  return Ok{};
+}
+
+void Sequence::push_page(int32_t id) {
+  pages_.push_back(id);
+  tiles_.push_back(pool_->page(id));
+}
+
+Sequence Sequence::fork() const {
+  Sequence copy(*pool_);
+  const int64_t used = (length_ + kTilePositions - 1) / kTilePositions;
+  for (int64_t i = 0; i < used; ++i) {
+    pool_->add_reference(pages_[static_cast<size_t>(i)]);
+    copy.push_page(pages_[static_cast<size_t>(i)]);
+  }
+  copy.length_ = length_;
+  return copy;
+}
+
+Status Sequence::truncate(int64_t length) {
+  if (length < 0 || length > length_) {
+    return Error{ErrorCode::kInvalidArgument, str_cat("a sequence of ", length_, " positions cannot be cut to ", length)};
+  }
+  const auto keep = static_cast<size_t>((length + kTilePositions - 1) / kTilePositions);
+  while (pages_.size() > keep) {
+    pool_->drop_reference(pages_.back());
+    pages_.pop_back();
+    tiles_.pop_back();
+  }
+  length_ = length;
+  return Ok{};
+}
+
+void Sequence::clear() {
+  for (int32_t id : pages_) pool_->drop_reference(id);
+  pages_.clear();
+  tiles_.clear();
+  length_ = 0;
+}
+
+}  // namespace stoker::model

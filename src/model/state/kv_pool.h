@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/result.h"
+#include "kernels/args.h"
+#include "model/config.h"
+
+namespace stoker::model {
+
+/// Where K and V of each layer lie inside a page. A page holds 64 positions of all layers: for each layer and key-value
+/// head one K tile and one V tile (docs/kernels.md#kv-tiles), 64-byte aligned.
+struct KvLayout {
+  struct Layer {
+    int64_t offset = 0;        ///< Of head 0's K tile in the page.
+    int64_t k_tile_bytes = 0;
+    int64_t v_tile_bytes = 0;
+    int64_t k_offset(int64_t head) const { return offset + head * (k_tile_bytes + v_tile_bytes); }
+    int64_t v_offset(int64_t head) const { return k_offset(head) + k_tile_bytes; }
+  };
+  kernels::KvType type = kernels::KvType::kF16;
+  std::vector<Layer> layers;
+  int64_t page_bytes = 0;
+
+  static KvLayout of(const ModelConfig& config, kernels::KvType type);
+  int64_t bytes_per_position() const { return page_bytes / kernels::kTilePositions; }
+};
+
+/// Pages of key-value memory, reference-counted. One slab, allocated and charged once.
+/// Threads: one at a time (the engine's).
+class KvPool {
+ public:
+  struct Options {
+    int64_t n_pages = 0;
+    uint64_t scatter_seed = 0;  ///< Not 0: pages are handed out in a random order (tests).
+  };
+  /// kOutOfMemory: the ledger refuses.
+  static Result<std::unique_ptr<KvPool>> create(Ledger& ledger, KvLayout layout, Options options);
+
+  const KvLayout& layout() const { return layout_; }
+  int64_t n_pages() const { return static_cast<int64_t>(references_.size()); }
+  int64_t n_free() const { return static_cast<int64_t>(free_.size()); }
+
+  std::byte* page(int32_t id) const { return slab_.data() + id * layout_.page_bytes; }
+  /// A page with one reference; the bytes are whatever the last user left. There must be a free one.
+  int32_t take();
+  void add_reference(int32_t id) { ++references_[static_cast<size_t>(id)]; }
+  void drop_reference(int32_t id);
+  bool is_shared(int32_t id) const { return references_[static_cast<size_t>(id)] > 1; }
+
+ private:
+  KvPool() = default;
+  KvLayout layout_;
+  Buffer slab_;
+  std::vector<int32_t> references_;
+  std::vector<int32_t> free_;
+};
+
+/// The state of one sequence: the pages that hold its K and V, and how many positions are written.
+/// What it can do: append, truncate to any length, fork; see docs/architecture.md#sequence-state for other kinds.
+class Sequence {
+ public:
+  explicit Sequence(KvPool& pool) : pool_(&pool) {}
+  Sequence(Sequence&& other) noexcept;
+  Sequence& operator=(Sequence&& other) noexcept;
+  ~Sequence() { clear(); }
+
+  int64_t length() const { return length_; }
+
+  /// Pages that `reserve(n)` would take from the pool: for new positions, and a copy of a shared page that is not full.
+  int64_t pages_wanted(int64_t n) const;
+  /// Makes room for `n` further positions that nobody else can see. kOverloaded: the pool has too few pages; nothing changes.
+  Status reserve(int64_t n);
+  /// Positions that can be written without another reserve.
+  int64_t reserved() const;
+
+  /// A second sequence with the same content. Pages are shared until one of the two writes.
+  Sequence fork() const;
+  /// Forgets positions from `length` on. kInvalidArgument: it has fewer.
+  Status truncate(int64_t length);
+  void clear();
+
+  /// Base of page t for t < (length + reserved) / 64, as attention takes them.
+  const std::byte* const* tiles() const { return tiles_.data(); }
+  std::byte* tile(int64_t index) const { return pool_->page(pages_[static_cast<size_t>(index)]); }
+  KvPool& pool() const { return *pool_; }
+
+  /// The forward pass has written `n` positions.
+  void advance(int64_t n) { length_ += n; }
+
+ private:
+  void push_page(int32_t id);
+  KvPool* pool_;
+  std::vector<int32_t> pages_;
+  std::vector<const std::byte*> tiles_;
+  int64_t length_ = 0;
+};
+
+}  // namespace stoker::model

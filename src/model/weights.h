@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/buffer.h"
+#include "gguf/types.h"
+
+namespace stoker::model {
+
+/// A weight matrix w: [n_out, n_in] in layout R16 (docs/kernels.md#r16). Points into Weights::arena.
+struct Matrix {
+  std::string name;  ///< Of the tensor; empty: the model has none.
+  gguf::TensorType type = gguf::TensorType::kF32;
+  int64_t n_out = 0;
+  int64_t n_in = 0;
+  int64_t group_bytes = 0;
+  std::byte* data = nullptr;
+
+  explicit operator bool() const { return !name.empty(); }
+  int64_t n_groups() const { return (n_out + 15) / 16; }
+  int64_t padded_out() const { return n_groups() * 16; }
+  int64_t bytes() const { return n_groups() * group_bytes; }
+};
+
+/// A vector of f32: norm gains, biases. Its bytes are followed by zeros up to a multiple of 16 values.
+struct Vector {
+  std::string name;
+  int64_t n = 0;
+  float* data = nullptr;
+  explicit operator bool() const { return !name.empty(); }
+};
+
+/// The tensors of one layer. A family's table says which of them it has; the others stay empty.
+struct LayerWeights {
+  Vector attn_norm, post_attn_norm, ffn_norm, post_ffn_norm;
+  Matrix wq, wk, wv, wqkv, wo;
+  Vector bq, bk, bv, bqkv, bo;
+  Vector q_norm, k_norm;
+  Matrix gate, up, down;
+  Vector b_gate, b_up, b_down;
+};
+
+struct Weights {
+  Matrix embedding;  ///< [n_vocab, dim]
+  Matrix output;     ///< [n_vocab, dim]; shares the bytes of `embedding` when the file ties them.
+  Vector output_norm, output_bias;
+  Vector rope_factors, rope_long, rope_short;  ///< [rope_dims / 2] divisors of the rotation frequencies.
+  std::vector<LayerWeights> layers;
+  bool tied = false;
+  Buffer arena;
+};
+
+}  // namespace stoker::model
