@@ -26,7 +26,7 @@ Result<std::unique_ptr<Pool>> make_pool(const EngineOptions& options) {
   const int usable = usable_cpus();
   int threads = options.threads == 0 ? usable : options.threads;
   if (threads > usable && !options.threads_exact) {
-    log::warn(str_cat(threads, " threads asked for, ", usable, " processors usable: running ", usable, " (--threads-exact lifts this)"));
+    log_warn(threads, " threads asked for, ", usable, " processors usable: running ", usable, " (--threads-exact lifts this)");
     threads = usable;
   }
   return Pool::create({.n_threads = threads});
