@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/checked.h"
 #include "base/str_cat.h"
 #include "gguf/header.h"
 #include "gguf/sorted_index.h"
@@ -9,15 +10,22 @@
 namespace stoker::gguf {
 namespace {
 
+/// kUnsupported: a shard of a split model, whose other shards cannot be found by its name.
 Status refuse_split(const File& file) {
   STOKER_TRY(const std::optional<int64_t> count, file.integer("split.count"));
-  if (count.value_or(0) <= 1) return Ok{};
   STOKER_TRY(const std::optional<int64_t> no, file.integer("split.no"));
+  if (!count || *count == 0 || *count == 1) return Ok{};
+  const auto n_shards = checked_cast<uint16_t>(*count);
+  if (!n_shards)
+    return Error{ErrorCode::kCorrupt, str_cat(file.path(), ": key 'split.count' is ", *count, ", wanted 0 to 65535")};
+  if (!no || *no < 0 || *no >= *count)
+    return Error{ErrorCode::kCorrupt, str_cat(file.path(), ": key 'split.no' is ", no ? str_cat(*no) : "missing",
+                                              ", wanted 0 to ", *count - 1)};
   return Error{ErrorCode::kUnsupported,
-               str_cat(file.path(), ": is shard ", no.value_or(0) + 1, " of ", *count,
+               str_cat(file.path(), ": is shard ", *no + 1, " of ", *count,
                        " of a split model and is not named like one: keep all shards in one folder with their original "
-                       "names (...-00001-of-",
-                       *count < 65536 ? shard_path("", 1, static_cast<int>(*count)).substr(10, 5) : "NNNNN", ".gguf)")};
+                       "names (",
+                       shard_path("...", 1, *n_shards), ")")};
 }
 
 /// kCorrupt: the shard's own number and count are not those of its name.

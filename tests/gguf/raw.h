@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/str_cat.h"
 #include "gguf/byte_order.h"
 #include "gguf/file.h"
 #include "gguf/value.h"
