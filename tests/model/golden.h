@@ -1,0 +1,55 @@
+// What tests of the forward pass share: tiny models (made by tools/tiny_model.py into STOKER_TINY_DIR) with their recorded
+// references, and a model with its memory in one bundle.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/pool.h"
+#include "model/forward.h"
+#include "model/model.h"
+
+namespace stoker::model::testing {
+
+/// A reference: float64 forward over the same file.
+struct Golden {
+  std::string name, sha256;
+  int64_t context = 0;
+  std::vector<int32_t> tokens;
+  std::vector<double> logprobs;
+  std::vector<std::vector<std::pair<int32_t, double>>> top;
+};
+Golden read_golden(const std::string& name);
+std::vector<std::string> golden_names();
+std::string tiny_path(const std::string& name);
+
+struct Setup {
+  Isa isa = Isa::kScalar;
+  int threads = 1;
+  kernels::KvType kv = kernels::KvType::kF32;
+  int64_t positions = 1024;
+  int64_t max_rows = 512;
+  uint64_t scatter_seed = 0;
+  int64_t context = 0;
+};
+
+/// A loaded model, ready to run. Aborts the test when it cannot be had.
+struct Loaded {
+  Ledger ledger;
+  std::unique_ptr<Pool> pool;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<KvPool> kv;
+  std::unique_ptr<Runner> runner;
+  explicit Loaded(const std::string& path, const Setup& setup = {});
+  int64_t n_vocab() const { return model->vocab_size(); }
+};
+
+/// Logits of all tokens of one sequence, read in chunks of `chunk`: [tokens][n_vocab].
+std::vector<std::vector<float>> all_logits(Loaded& loaded, std::span<const int32_t> tokens, int64_t chunk);
+
+/// Natural logarithm of the softmax at `id`, in double.
+double logprob(const std::vector<float>& logits, int32_t id);
+
+}  // namespace stoker::model::testing
