@@ -37,7 +37,8 @@ class Distance:
         nll = -(np.array(self.reference) + d)
         # Both engines see the same tokens, so the error of the difference of the means is that of the differences.
         error = float(d.std() / math.sqrt(len(d)))
-        return out | {"perplexity": float(np.exp(nll.mean())), "log_perplexity_change": float(-d.mean()), "error": error}
+        perplexity = float(np.exp(nll.mean()))
+        return out | {"perplexity": perplexity, "log_perplexity_change": float(-d.mean()), "error": error}
 
 
 def pooled(distances):

@@ -46,7 +46,7 @@ def made_by():
 
 
 def rounded(value, digits):
-    """The whole of a nested list or dict, numbers rounded to so many digits behind the point or, if tiny, significant."""
+    """Nested lists and dicts with their numbers rounded: digits behind the point, or three that count if it is tiny."""
     if isinstance(value, dict):
         return {k: rounded(v, digits) for k, v in value.items()}
     if isinstance(value, list):
