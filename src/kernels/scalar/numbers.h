@@ -4,11 +4,12 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 
 #ifdef __SSE__
 #include <xmmintrin.h>
 #endif
+
+#include "base/math.h"
 
 namespace stoker::kernels::scalar {
 
@@ -41,36 +42,11 @@ inline float sum_lanes(float (&lanes)[16]) {
   return lanes[0];
 }
 
-inline float exp(float x) {
-  if (x != x) return x;
-  x = x > -87.0f ? x : -87.0f;
-  x = x < 88.0f ? x : 88.0f;
-  const float k = round_even(x * 1.44269504f);
-  float r = std::fma(k, -0.693145752f, x);
-  r = std::fma(k, -1.42860677e-6f, r);
-  float p = 0.00139262679f;
-  for (float c : {0.00836324692f, 0.0416665524f, 0.166665763f, 0.5f, 1.0f, 1.0f}) p = std::fma(p, r, c);
-  return p * std::bit_cast<float>(static_cast<uint32_t>(static_cast<int>(k) + 127) << 23);
-}
-
-inline float tanh(float x) {
-  if (x != x) return x;
-  const float magnitude = std::fabs(x);
-  if (magnitude < 0.625f) {
-    const float z = x * x;
-    float p = 0.00229274482f;
-    for (float c : {-0.00834394526f, 0.0217689183f, -0.0539592579f, 0.133333042f, -0.333333343f}) p = std::fma(p, z, c);
-    return std::fma(x, z * p, x);
-  }
-  const float a = magnitude < 10.0f ? magnitude : 10.0f;
-  return std::copysign(1.0f - 2.0f / (exp(a + a) + 1.0f), x);
-}
-
-inline float silu(float x) { return x / (1.0f + exp(-x)); }
-
-inline float gelu(float x) {
-  const float v = 0.797884561f * x * std::fma(0.044715f, x * x, 1.0f);
-  return x / (1.0f + exp(-(v + v)));
-}
+// The functions of base/math.h, but NaN goes through: otherwise a row of activations that failed would give a softmax
+// that looks right.
+inline float exp(float x) { return x != x ? x : math::exp_f32(x); }
+inline float tanh(float x) { return x != x ? x : math::tanh_f32(x); }
+inline float silu(float x) { return math::silu_f32(x); }
+inline float gelu(float x) { return math::gelu_f32(x); }
 
 }  // namespace stoker::kernels::scalar

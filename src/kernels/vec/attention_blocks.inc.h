@@ -1,0 +1,252 @@
+// The inner loops of attention: a block of queries against a few vectors of positions (scores) or of dimensions
+// (values). Each lane of each accumulator is one of the chains of docs/kernels.md, so a block may have any shape.
+
+constexpr int kTile = static_cast<int>(kTilePositions);
+
+/// How many vectors (at most `most`, a power of two) a block of n queries can have without spilling registers.
+constexpr int vectors_for(int n, int most) {
+  int vectors = most;
+  while (vectors > 1 && n * vectors + (n < vectors ? n : vectors) + 1 > kRegisters) vectors /= 2;
+  return vectors;
+}
+/// The same for bf16: three sums per output, two operands.
+constexpr int pair_vectors_for(int n, int most) {
+  int vectors = most;
+  while (vectors > 1 && 3 * n * vectors + 4 > kRegisters) vectors /= 2;
+  return vectors;
+}
+
+// How the values of a cache become floats. A panel is a part of a tile that was expanded to f32 before.
+struct HalfCache {
+  using Value = uint16_t;
+  static constexpr bool kPrefetch = true;
+  STOKER_INLINE static Floats load(const Value* p) { return load_halves(p); }
+};
+struct FloatCache {
+  using Value = float;
+  static constexpr bool kPrefetch = true;
+  STOKER_INLINE static Floats load(const Value* p) { return load_floats(p); }
+};
+struct Panel {
+  using Value = float;
+  static constexpr bool kPrefetch = false;
+  STOKER_INLINE static Floats load(const Value* p) { return load_floats(p); }
+};
+/// Eight values, for the last dimensions of a head when vectors are wider.
+template <class Cache>
+struct Eight {
+  using Value = typename Cache::Value;
+  static constexpr bool kPrefetch = false;
+  STOKER_INLINE static Floats load(const Value* p) { return load_8(p); }
+};
+
+/// What is wanted next from memory, fetched to L2 evenly while a block is computed: in bursts it would wait for itself.
+struct Ahead {
+  const std::byte* at;
+  int64_t step;  ///< Bytes per iteration; the reader covers up to kLines lines of 64.
+};
+template <int kLines>
+STOKER_INLINE void fetch(Ahead& ahead) {
+  STOKER_UNROLL for (int i = 0; i < kLines; ++i) prefetch_l2(ahead.at + 64 * i);
+  ahead.at += ahead.step;
+}
+constexpr int lines_for(int bytes) { return bytes < 64 ? 1 : bytes / 64; }
+
+/// acc[i][b] += x[i * kStride] * vector b at y.
+template <class Cache, int kQ, int kVectors, int kStride>
+STOKER_INLINE void multiply_add(const float* x, const typename Cache::Value* y, Floats (&acc)[kQ][kVectors]) {
+  if constexpr (kQ < kVectors) {
+    Floats xs[kQ];
+    STOKER_UNROLL for (int i = 0; i < kQ; ++i) xs[i] = floats(x[i * kStride]);
+    STOKER_UNROLL for (int b = 0; b < kVectors; ++b) {
+      const Floats v = Cache::load(y + kWidth * b);
+      STOKER_UNROLL for (int i = 0; i < kQ; ++i) acc[i][b] = fma(xs[i], v, acc[i][b]);
+    }
+  } else {
+    Floats vs[kVectors];
+    STOKER_UNROLL for (int b = 0; b < kVectors; ++b) vs[b] = Cache::load(y + kWidth * b);
+    STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+      const Floats v = floats(x[i * kStride]);
+      STOKER_UNROLL for (int b = 0; b < kVectors; ++b) acc[i][b] = fma(v, vs[b], acc[i][b]);
+    }
+  }
+}
+
+template <int kQ, int kVectors>
+STOKER_INLINE void clear(Floats (&acc)[kQ][kVectors]) {
+  STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+    STOKER_UNROLL for (int b = 0; b < kVectors; ++b) acc[i][b] = floats(0.0f);
+  }
+}
+
+struct ScoreJob {
+  const float* q;  ///< [dims][kQ]
+  const void* k;   ///< First position of dimension 0.
+  int64_t stride;  ///< From one dimension (bf16: pair of dimensions) to the next, in values.
+  int dims;
+  float* scores;  ///< [kQ][64], from the first position.
+  Ahead ahead;
+};
+
+template <class Cache, int kQ, int kVectors>
+__attribute__((noinline)) void score_block(const ScoreJob& job) {
+  constexpr int kLines = lines_for(kVectors * kWidth * static_cast<int>(sizeof(typename Cache::Value)));
+  Floats acc[kQ][kVectors];
+  clear(acc);
+  const auto* k = static_cast<const typename Cache::Value*>(job.k);
+  const float* q = job.q;
+  Ahead ahead = job.ahead;
+  for (int d = 0; d < job.dims; ++d, k += job.stride, q += kQ) {
+    multiply_add<Cache, kQ, kVectors, 1>(q, k, acc);
+    if constexpr (Cache::kPrefetch) fetch<kLines>(ahead);
+  }
+  STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+    STOKER_UNROLL for (int b = 0; b < kVectors; ++b) store_floats(job.scores + kTile * i + kWidth * b, acc[i][b]);
+  }
+}
+
+struct Range {
+  int begin, end;
+};
+
+struct ValueJob {
+  const float* weights;  ///< [kQ][64]
+  const void* v;         ///< First dimension of position 0 (bf16: of positions 0 and 1).
+  int64_t stride;        ///< From one position (bf16: pair of positions) to the next, in values.
+  const Range* seen;     ///< By each query; empty: the query is left alone.
+  Range all, common;     ///< Seen by at least one, by all that see any.
+  float* out;            ///< [kQ][out_stride]
+  int64_t out_stride;
+  const float* old_factor;  ///< out = out * old_factor + (sum of this tile) * new_factor, per query.
+  const float* new_factor;
+  Ahead ahead;
+};
+
+template <int kQ, int kVectors>
+STOKER_INLINE void merge_values(const ValueJob& job, const Floats (&acc)[kQ][kVectors]) {
+  STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+    if (job.seen[i].begin >= job.seen[i].end) continue;
+    float* out = job.out + i * job.out_stride;
+    const Floats old_factor = floats(job.old_factor[i]), new_factor = floats(job.new_factor[i]);
+    STOKER_UNROLL for (int b = 0; b < kVectors; ++b) {
+      float* at = out + kWidth * b;
+      store_floats(at, fma(load_floats(at), old_factor, mul(acc[i][b], new_factor)));
+    }
+  }
+}
+
+STOKER_INLINE bool contains(Range range, int p) { return p >= range.begin && p < range.end; }
+
+/// Positions that not all queries see: what a query does not see may hold NaN, and 0 * NaN would stay in its sum.
+template <class Cache, int kQ, int kVectors>
+STOKER_INLINE void ragged_positions(const ValueJob& job, int begin, int end, Floats (&acc)[kQ][kVectors]) {
+  const auto* v = static_cast<const typename Cache::Value*>(job.v);
+  for (int p = begin; p < end; ++p) {
+    STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+      if (!contains(job.seen[i], p)) continue;
+      const Floats weight = floats(job.weights[kTile * i + p]);
+      STOKER_UNROLL for (int b = 0; b < kVectors; ++b) {
+        acc[i][b] = fma(weight, Cache::load(v + p * job.stride + kWidth * b), acc[i][b]);
+      }
+    }
+  }
+}
+
+template <class Cache, int kQ, int kVectors>
+__attribute__((noinline)) void value_block(const ValueJob& job) {
+  constexpr int kLines = lines_for(kVectors * kWidth * static_cast<int>(sizeof(typename Cache::Value)));
+  Floats acc[kQ][kVectors];
+  clear(acc);
+  ragged_positions<Cache>(job, job.all.begin, job.common.begin, acc);
+  const auto* v = static_cast<const typename Cache::Value*>(job.v) + job.common.begin * job.stride;
+  Ahead ahead = job.ahead;
+  for (int p = job.common.begin; p < job.common.end; ++p, v += job.stride) {
+    multiply_add<Cache, kQ, kVectors, kTile>(job.weights + p, v, acc);
+    if constexpr (Cache::kPrefetch) fetch<kLines>(ahead);
+  }
+  ragged_positions<Cache>(job, job.common.end, job.all.end, acc);
+  merge_values(job, acc);
+}
+
+// ---- bf16: chains over the even and the odd terms of every 32, in the order of the AMX instruction.
+
+STOKER_INLINE Floats even_values(Ints pairs) { return from_bits(shift_left_16(pairs)); }
+STOKER_INLINE Floats odd_values(Ints pairs) { return from_bits(and_ints(pairs, ints(0xffff0000u))); }
+
+template <int kQ, int kVectors>
+__attribute__((noinline)) void score_pairs(const ScoreJob& job) {
+  constexpr int kLines = lines_for(kVectors * kWidth * 4);
+  Floats sum[kQ][kVectors];
+  clear(sum);
+  const auto* k = static_cast<const uint16_t*>(job.k);
+  const float* q = job.q;
+  Ahead ahead = job.ahead;
+  for (int group = 0; group < job.dims; group += 32) {
+    Floats even[kQ][kVectors], odd[kQ][kVectors];
+    clear(even);
+    clear(odd);
+    for (int pair = 0; pair < 16; ++pair, k += job.stride, q += 2 * kQ) {
+      STOKER_UNROLL for (int b = 0; b < kVectors; ++b) {
+        const Ints pairs = load_ints(k + 2 * kWidth * b);
+        STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+          even[i][b] = fma(floats(q[i]), even_values(pairs), even[i][b]);
+          odd[i][b] = fma(floats(q[kQ + i]), odd_values(pairs), odd[i][b]);
+        }
+      }
+      fetch<kLines>(ahead);
+    }
+    STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+      STOKER_UNROLL for (int b = 0; b < kVectors; ++b) sum[i][b] = add(sum[i][b], add(even[i][b], odd[i][b]));
+    }
+  }
+  STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+    STOKER_UNROLL for (int b = 0; b < kVectors; ++b) store_floats(job.scores + kTile * i + kWidth * b, sum[i][b]);
+  }
+}
+
+/// Positions p and p + 1 of all queries that see them.
+template <int kQ, int kVectors>
+STOKER_INLINE void add_pair(const ValueJob& job, int p, const uint16_t* v, Floats (&even)[kQ][kVectors],
+                            Floats (&odd)[kQ][kVectors]) {
+  const bool by_all = p >= job.common.begin && p + 1 < job.common.end;
+  if (by_all) {
+    STOKER_UNROLL for (int b = 0; b < kVectors; ++b) {
+      const Ints pairs = load_ints(v + 2 * kWidth * b);
+      STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+        even[i][b] = fma(floats(job.weights[kTile * i + p]), even_values(pairs), even[i][b]);
+        odd[i][b] = fma(floats(job.weights[kTile * i + p + 1]), odd_values(pairs), odd[i][b]);
+      }
+    }
+    return;
+  }
+  STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+    STOKER_UNROLL for (int b = 0; b < kVectors; ++b) {
+      const Ints pairs = load_ints(v + 2 * kWidth * b);
+      const float* weight = job.weights + kTile * i + p;
+      if (contains(job.seen[i], p)) even[i][b] = fma(floats(weight[0]), even_values(pairs), even[i][b]);
+      if (contains(job.seen[i], p + 1)) odd[i][b] = fma(floats(weight[1]), odd_values(pairs), odd[i][b]);
+    }
+  }
+}
+
+template <int kQ, int kVectors>
+__attribute__((noinline)) void value_pairs(const ValueJob& job) {
+  constexpr int kLines = lines_for(kVectors * kWidth * 4);
+  Floats sum[kQ][kVectors];
+  clear(sum);
+  Ahead ahead = job.ahead;
+  for (int group = job.all.begin / 32 * 32; group < job.all.end; group += 32) {
+    Floats even[kQ][kVectors], odd[kQ][kVectors];
+    clear(even);
+    clear(odd);
+    const int end = group + 32 < job.all.end ? group + 32 : job.all.end;
+    for (int p = group > job.all.begin ? group : job.all.begin & ~1; p < end; p += 2) {
+      add_pair(job, p, static_cast<const uint16_t*>(job.v) + p / 2 * job.stride, even, odd);
+      fetch<kLines>(ahead);
+    }
+    STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
+      STOKER_UNROLL for (int b = 0; b < kVectors; ++b) sum[i][b] = add(sum[i][b], add(even[i][b], odd[i][b]));
+    }
+  }
+  merge_values(job, sum);
+}

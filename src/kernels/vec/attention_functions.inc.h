@@ -1,0 +1,36 @@
+// The functions of table.h on top of vec/attention.inc.h and vec/kv_store.inc.h.
+
+void attention(const AttentionArgs& a) noexcept {
+  switch (a.type) {
+    case KvType::kF16:
+      return attend_chain<HalfCache>(a);
+    case KvType::kBf16:
+      return attend<Pairs>(a);
+    case KvType::kF32:
+      return attend_chain<FloatCache>(a);
+  }
+}
+
+bool store_k(const KvStoreArgs& a) noexcept {
+  switch (a.type) {
+    case KvType::kF16:
+      return store_k_words<KvType::kF16>(a);
+    case KvType::kBf16:
+      return store_k_words<KvType::kBf16>(a);
+    case KvType::kF32:
+      return store_k_words<KvType::kF32>(a);
+  }
+  return false;
+}
+
+bool store_v(const KvStoreArgs& a) noexcept {
+  switch (a.type) {
+    case KvType::kF16:
+      return store_v_rows<KvType::kF16>(a);
+    case KvType::kBf16:
+      return store_v_pairs(a);
+    case KvType::kF32:
+      return store_v_rows<KvType::kF32>(a);
+  }
+  return false;
+}

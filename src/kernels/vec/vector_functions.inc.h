@@ -1,0 +1,75 @@
+// The functions of table.h on top of vec/vector.inc.h.
+
+void rms_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept {
+  const float mean = sum_of_squares(x, n) / static_cast<float>(n);
+  const Floats r = floats(1.0f / square_root(mean + eps));
+  if (gain == nullptr) {
+    map(x, x, n, y, [r](Floats v, Floats) { return mul(v, r); });
+  } else {
+    map(x, gain, n, y, [r](Floats v, Floats g) { return mul(mul(v, r), g); });
+  }
+}
+
+void add(const float* x, const float* b, int64_t n, float* y) noexcept {
+  map(x, b, n, y, [](Floats v, Floats w) { return add(v, w); });
+}
+
+void scale(const float* x, float s, int64_t n, float* y) noexcept {
+  map(x, x, n, y, [s](Floats v, Floats) { return mul(v, floats(s)); });
+}
+
+void silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  map(gate, up, n, y, [](Floats g, Floats u) { return mul(silu(g), u); });
+}
+
+void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  map(gate, up, n, y, [](Floats g, Floats u) { return mul(gelu(g), u); });
+}
+
+void softcap(float* x, float cap, int64_t n) noexcept {
+  const float inverse = 1.0f / cap;
+  map(x, x, n, x, [=](Floats v, Floats) { return mul(floats(cap), tanh(mul(v, floats(inverse)))); });
+}
+
+void rope_interleaved(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept {
+  for (int64_t i = 0; i < n_pairs; i += kWidth) {
+    const int64_t left = n_pairs - i;
+    const Floats c = load_part(cos + i, left), s = load_part(sin + i, left);
+    float* low = x + 2 * i;
+    store_part(low, rotate_pairs(load_part(low, 2 * left), interleave_low(c, s)), 2 * left);
+    if (2 * left <= kWidth) break;
+    float* high = low + kWidth;
+    store_part(high, rotate_pairs(load_part(high, 2 * left - kWidth), interleave_high(c, s)), 2 * left - kWidth);
+  }
+}
+
+void rope_halves(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept {
+  for (int64_t i = 0; i < n_pairs; i += kWidth) {
+    const int64_t left = smaller(n_pairs - i, kWidth);
+    rotate_halves(x + i, x + n_pairs + i, load_part(cos + i, left), load_part(sin + i, left), left);
+  }
+}
+
+bool all_finite(const float* x, int64_t n) noexcept {
+  Ints top = ints(0);
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) top = max_unsigned(top, to_bits(magnitude(load_floats(x + i))));
+  top = max_unsigned(top, to_bits(magnitude(load_part(x + i, n - i))));
+  return max_unsigned_lane(top) < 0x7f800000u;
+}
+
+int64_t argmax(const float* x, int64_t n) noexcept {
+  const Floats lowest = floats(-__builtin_inff());
+  Floats top = lowest;
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) top = max(load_floats(x + i), top);
+  const int rest = static_cast<int>(n - i);
+  top = max(keep_lanes(load_part(x + i, rest), 0, rest, lowest), top);
+  const Floats best = floats(max_lane(top));
+  for (i = 0; i < n; i += kWidth) {
+    const int count = static_cast<int>(smaller(n - i, kWidth));
+    const uint32_t hits = equal_lanes(load_part(x + i, count), best) & ((1u << count) - 1u);
+    if (hits != 0) return i + __builtin_ctz(hits);
+  }
+  return 0;  // Nothing but NaN.
+}

@@ -1,0 +1,175 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "kernels/table.h"
+#include "tests/kernels/numbers.h"
+
+namespace stoker::kernels {
+namespace {
+
+constexpr int64_t kSizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 64, 65, 100, 127, 288, 577, 2880};
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+float* at(Fenced& values) { return values.data(); }
+
+/// Runs `run(table, x, y, n)` on every table, for odd sizes and odd numbers: `y` must be the scalar's, and its
+/// neighbours intact; then the same with y = x.
+void expect_scalar_bits(const std::function<void(const Table&, const float*, float*, int64_t)>& run, bool wild = true) {
+  for (const Table* table : runnable_tables()) {
+    for (int64_t n : kSizes) {
+      for (float scale : {1.0f, 20.0f, 1e-30f}) {
+        std::vector<float> x = odd_values(static_cast<size_t>(n), static_cast<uint32_t>(n), wild && n > 3);
+        for (float& value : x) value *= scale;
+        Fenced input(x), expected(x.size()), actual(x.size()), in_place(x);
+        run(scalar_table(), at(input), at(expected), n);
+        run(*table, at(input), at(actual), n);
+        run(*table, at(in_place), at(in_place), n);
+        EXPECT_EQ(bits(actual.values()), bits(expected.values())) << isa_name(table->isa) << " n " << n;
+        EXPECT_EQ(bits(in_place.values()), bits(expected.values())) << isa_name(table->isa) << " in place, n " << n;
+        EXPECT_EQ(bits(input.values()), bits(x));
+        EXPECT_TRUE(actual.intact() && in_place.intact()) << isa_name(table->isa) << " wrote beyond n " << n;
+      }
+    }
+  }
+}
+
+TEST(Vector, RmsNormSameBits) {
+  const std::vector<float> gain = normal_values(2880, 5);
+  expect_scalar_bits(
+      [&](const Table& t, const float* x, float* y, int64_t n) { t.rms_norm(x, gain.data(), 1e-6f, n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.rms_norm(x, nullptr, 1e-5f, n, y); });
+}
+
+TEST(Vector, AddAndScaleSameBits) {
+  const std::vector<float> b = odd_values(2880, 6, true);
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.add(x, b.data(), n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.scale(x, 0.1f, n, y); });
+}
+
+TEST(Vector, GatesSameBits) {
+  const std::vector<float> up = odd_values(2880, 7, true);
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.silu_mul(x, up.data(), n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu_mul(x, up.data(), n, y); });
+}
+
+TEST(Vector, SoftcapSameBits) {
+  expect_scalar_bits([](const Table& t, const float* x, float* y, int64_t n) {
+    std::copy(x, x + n, y);
+    t.softcap(y, 30.0f, n);
+  });
+}
+
+/// Rope on 2 n values with n angles, in place.
+void expect_rope_bits(decltype(Table::rope_halves) Table::*rope) {
+  for (const Table* table : runnable_tables()) {
+    for (int64_t n : kSizes) {
+      const auto count = static_cast<size_t>(n);
+      Fenced cos(normal_values(count, 1)), sin(normal_values(count, 2));
+      Fenced expected(odd_values(2 * count, 3, true)), actual(expected.values());
+      (scalar_table().*rope)(at(expected), at(cos), at(sin), n);
+      (table->*rope)(at(actual), at(cos), at(sin), n);
+      EXPECT_EQ(bits(actual.values()), bits(expected.values())) << isa_name(table->isa) << " pairs " << n;
+      EXPECT_TRUE(actual.intact());
+    }
+  }
+}
+
+TEST(Vector, RopeSameBits) {
+  expect_rope_bits(&Table::rope_halves);
+  expect_rope_bits(&Table::rope_interleaved);
+}
+
+TEST(Vector, RopeTurnsTheRightPairs) {
+  for (const Table* table : runnable_tables()) {
+    const std::vector<float> cos = {0.0f, 1.0f, 0.5f}, sin = {1.0f, 0.0f, 0.25f};
+    std::vector<float> halves = {1, 2, 3, 4, 5, 6}, interleaved = {1, 4, 2, 5, 3, 6};
+    table->rope_halves(halves.data(), cos.data(), sin.data(), 3);
+    table->rope_interleaved(interleaved.data(), cos.data(), sin.data(), 3);
+    EXPECT_EQ(halves, (std::vector<float>{-4, 2, 0, 1, 5, 3.75f}));
+    EXPECT_EQ(interleaved, (std::vector<float>{-4, 1, 2, 5, 0, 3.75f}));
+  }
+}
+
+TEST(Vector, AllFiniteFindsEachPlace) {
+  for (const Table* table : runnable_tables()) {
+    for (int64_t n : {1, 15, 16, 17, 40, 100}) {
+      Fenced x(odd_values(static_cast<size_t>(n), 9));
+      EXPECT_TRUE(table->all_finite(at(x), n));
+      for (int64_t i = 0; i < n; ++i) {
+        for (float wild : {kNaN, -kNaN, kInfinity, -kInfinity}) {
+          const float kept = std::exchange(at(x)[i], wild);
+          EXPECT_FALSE(table->all_finite(at(x), n)) << isa_name(table->isa) << ' ' << i << " of " << n;
+          at(x)[i] = kept;
+        }
+      }
+    }
+    EXPECT_TRUE(table->all_finite(nullptr, 0));
+  }
+}
+
+TEST(Vector, ArgmaxTakesTheLowestOfEquals) {
+  for (const Table* table : runnable_tables()) {
+    for (int64_t n : {1, 2, 8, 15, 16, 17, 100, 1000}) {
+      for (int64_t i = 0; i < n; i += 1 + n / 37) {
+        std::vector<float> x(static_cast<size_t>(n), -3.0f);
+        x[static_cast<size_t>(i)] = 2.0f;
+        x.back() = 2.0f;
+        x.front() = i == 0 ? 2.0f : kNaN;
+        EXPECT_EQ(table->argmax(x.data(), n), i) << isa_name(table->isa) << " n " << n;
+      }
+    }
+    EXPECT_EQ(table->argmax(std::vector<float>(40, kNaN).data(), 40), 0);
+    EXPECT_EQ(table->argmax(std::vector<float>(40, -kInfinity).data(), 40), 0);
+    const std::vector<float> zeros = {kNaN, -1.0f, -0.0f, 0.0f, kNaN, 0.0f};
+    EXPECT_EQ(table->argmax(zeros.data(), 6), 2);
+    const std::vector<float> infinite = {kNaN, 5.0f, kInfinity, 1e38f, kInfinity};
+    EXPECT_EQ(table->argmax(infinite.data(), 5), 2);
+  }
+}
+
+TEST(Vector, CloseToDouble) {
+  const Table& table = scalar_table();
+  const int64_t n = 4099;
+  const auto count = static_cast<size_t>(n);
+  const std::vector<float> x = normal_values(count, 11, 3.0f), gain = normal_values(count, 12);
+  std::vector<float> y(count);
+  table.rms_norm(x.data(), gain.data(), 1e-5f, n, y.data());
+  double sum = 0;
+  for (float v : x) sum += static_cast<double>(v) * v;
+  const double r = 1 / std::sqrt(sum / static_cast<double>(n) + 1e-5);
+  for (size_t i = 0; i < count; ++i) {
+    const double want = x[i] * r * gain[i];
+    EXPECT_NEAR(y[i], want, 4e-7 * std::abs(want));
+  }
+  table.silu_mul(x.data(), gain.data(), n, y.data());
+  for (size_t i = 0; i < count; ++i) {
+    const double want = x[i] / (1 + std::exp(-static_cast<double>(x[i]))) * gain[i];
+    EXPECT_NEAR(y[i], want, 4e-7 * std::abs(want));
+  }
+  table.gelu_mul(x.data(), gain.data(), n, y.data());
+  for (size_t i = 0; i < count; ++i) {
+    const double v = x[i];
+    const double want = 0.5 * v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v))) * gain[i];
+    EXPECT_NEAR(y[i], want, 1e-6 * std::abs(want) + 5e-7 * std::abs(gain[i]));
+  }
+  y = x;
+  table.softcap(y.data(), 2.5f, n);
+  for (size_t i = 0; i < count; ++i) EXPECT_NEAR(y[i], 2.5 * std::tanh(x[i] / 2.5), 6e-7);
+}
+
+TEST(Vector, NaNComesThrough) {
+  for (const Table* table : runnable_tables()) {
+    std::vector<float> x = {1.0f, kNaN, 2.0f}, one(3, 1.0f), y(3);
+    table->silu_mul(x.data(), one.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->gelu_mul(x.data(), one.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->softcap(x.data(), 5.0f, 3);
+    EXPECT_TRUE(std::isnan(x[1]) && !std::isnan(x[0]) && !std::isnan(x[2])) << isa_name(table->isa);
+  }
+}
+
+}  // namespace
+}  // namespace stoker::kernels
