@@ -10,6 +10,7 @@ A file that this very program wrote is left as it is.
 """
 import argparse
 import hashlib
+import json
 import os
 import pathlib
 import sys
@@ -18,6 +19,7 @@ import gguf
 
 from tiny_writer import Experts, Shape, write_model
 
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "tiny"
 LONG = 200  # tokens: three attention tiles and a part of the fourth
 
 # Divisors of the rotation frequencies as Llama 3.1 has them: none, a transition, a constant.
@@ -213,6 +215,14 @@ def make(name, folder):
     return path
 
 
+def differs_from_golden(name, path):
+    """Whether the recorded scores belong to another file: the program changed, or its numbers depend on the machine."""
+    golden = GOLDEN / f"{name}.json"
+    if not golden.exists():
+        return False
+    return json.loads(golden.read_text("utf-8"))["sha256"] != hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
@@ -228,9 +238,10 @@ def main():
     if unknown:
         print(f"tiny_model.py: no model {', '.join(unknown)}; `tiny_model.py list` prints the names", file=sys.stderr)
         return 2
-    for name in args.names or MODELS:
-        make(name, args.folder)
-    return 0
+    stale = [name for name in args.names or MODELS if differs_from_golden(name, make(name, args.folder))]
+    if stale:
+        print(f"tiny_model.py: not the models that {GOLDEN} describes: {', '.join(stale)}; see golden.py", file=sys.stderr)
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":
