@@ -29,6 +29,7 @@ GOLDEN = ROOT / "tests" / "golden"
 SOURCES = ("golden", "distance", "reference", "reference_model", "tiny_model", "tiny_writer", "llamacpp")
 TINY_CONTEXT = 256
 N_TINY_TOP = 5
+PROMPT, N_GREEDY = "The capital of France is", 8
 CANDIDATES = 200  # token lists, of which the one whose closest routing decision is widest is taken: no near-ties
 
 
@@ -153,10 +154,23 @@ def reference_scores(model, path, ids):
     return scores
 
 
+def greedy_steps(name, model, ids):
+    """The best continuation of ids, with margins; kept in the cache, for it takes as long as a text."""
+    path = home() / "reference" / name / "greedy.json"
+    if path.exists():
+        kept = json.loads(path.read_text("utf-8"))
+        if kept["tokens"] == ids:
+            return kept
+    kept = {"prompt": PROMPT, "tokens": ids, "steps": reference.greedy(model, ids, N_GREEDY)}
+    write_json(path, kept)
+    return kept
+
+
 def real(name, path):
     texts = sorted((GOLDEN / "texts").glob("*.txt"))
     tokenizer = Llama(path, n_ctx=64)
     ids_of = {text.stem: tokenizer.tokenize(text.read_bytes()) for text in texts}
+    prompt_ids = tokenizer.tokenize(PROMPT.encode())
     tokenizer.close()
     model, goldens, distances = Model(path), {}, []
     for text, ids in ids_of.items():
@@ -173,8 +187,9 @@ def real(name, path):
         }
         print(f"{name} {text}: {len(ids)} tokens, llama.cpp {goldens[text]['llama_cpp']}", flush=True)
     pooled = rounded(distance.pooled(distances).summary(), 5)
-    golden = {"made_by": made_by(), "model": path.name, "sha256": sha256_of(path)}
-    write_json(GOLDEN / "real" / f"{name}.json", golden | {"llama_cpp": pooled, "texts": goldens})
+    golden = {"made_by": made_by(), "model": path.name, "sha256": sha256_of(path), "llama_cpp": pooled}
+    golden["greedy"] = rounded(greedy_steps(name, model, prompt_ids), 4)
+    write_json(GOLDEN / "real" / f"{name}.json", golden | {"texts": goldens})
     print(f"{name} pooled: llama.cpp {pooled}", flush=True)
 
 
