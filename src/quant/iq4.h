@@ -25,6 +25,7 @@ struct IQ4NL {
 
   static float scale(const Block& block) { return f16_to_f32(block.d); }
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 // The same as 8 sub-blocks of 32 with scales of 6 bits: w = d * scale * level. Layout: docs/quants.md#iq4_xs.
@@ -45,6 +46,7 @@ struct IQ4XS {
   static float scale(const Block& block) { return f16_to_f32(block.d); }
   static void scales(const Block& block, int8_t* scales);
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 }  // namespace stoker::quant

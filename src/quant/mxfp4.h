@@ -30,6 +30,7 @@ struct MXFP4 {
   }
   static float scale(const Block& block) { return scale_of(block.e); }
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 }  // namespace stoker::quant

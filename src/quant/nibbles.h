@@ -29,4 +29,29 @@ inline void split_paired_nibbles(const uint8_t* qs, uint8_t* nibbles) {
   }
 }
 
+/// The opposite of split_nibbles.
+inline void join_nibbles(const uint8_t* nibbles, uint8_t* qs) {
+  for (int i = 0; i < 16; ++i) qs[i] = static_cast<uint8_t>(nibbles[i] | (nibbles[i + 16] << 4));
+}
+
+/// The opposite of split_bit_pairs.
+inline void join_bit_pairs(const uint8_t* pairs, uint8_t* bytes) {
+  for (int half = 0; half < 2; ++half) {
+    for (int l = 0; l < 32; ++l) {
+      const uint8_t* p = pairs + 128 * half + l;
+      bytes[32 * half + l] = static_cast<uint8_t>(p[0] | (p[32] << 2) | (p[64] << 4) | (p[96] << 6));
+    }
+  }
+}
+
+/// The opposite of split_paired_nibbles.
+inline void join_paired_nibbles(const uint8_t* nibbles, uint8_t* qs) {
+  for (int pair = 0; pair < 4; ++pair) {
+    for (int l = 0; l < 32; ++l) {
+      const uint8_t* p = nibbles + 64 * pair + l;
+      qs[32 * pair + l] = static_cast<uint8_t>(p[0] | (p[32] << 4));
+    }
+  }
+}
+
 }  // namespace stoker::quant

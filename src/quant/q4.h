@@ -22,6 +22,7 @@ struct Q4_0 {
 
   static float scale(const Block& block) { return f16_to_f32(block.d); }
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 // The same with an offset: w = d * nibble + m. Layout: docs/quants.md#q4_1.
@@ -39,6 +40,7 @@ struct Q4_1 {
   static float scale(const Block& block) { return f16_to_f32(block.d); }
   static float minimum(const Block& block) { return f16_to_f32(block.m); }
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 }  // namespace stoker::quant

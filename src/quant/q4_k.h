@@ -26,6 +26,7 @@ struct Q4K {
   static float minimum(const Block& block) { return f16_to_f32(block.dmin); }
   static void scales(const Block& block, int8_t* scales, int8_t* mins);
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 }  // namespace stoker::quant

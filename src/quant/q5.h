@@ -23,6 +23,7 @@ struct Q5_0 {
 
   static float scale(const Block& block) { return f16_to_f32(block.d); }
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 // The same with an offset: w = d * q + m. Layout: docs/quants.md#q5_1.
@@ -41,6 +42,7 @@ struct Q5_1 {
   static float scale(const Block& block) { return f16_to_f32(block.d); }
   static float minimum(const Block& block) { return f16_to_f32(block.m); }
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 }  // namespace stoker::quant

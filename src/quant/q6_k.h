@@ -26,6 +26,7 @@ struct Q6K {
   static float scale(const Block& block) { return f16_to_f32(block.d); }
   static void scales(const Block& block, int8_t* scales);
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 }  // namespace stoker::quant

@@ -22,6 +22,7 @@ struct Q8_0 {
 
   static float scale(const Block& block) { return f16_to_f32(block.d); }
   static void levels(const Block& block, int8_t* q);
+  static void encode(const float* x, Block& block);
 };
 
 }  // namespace stoker::quant
