@@ -15,7 +15,15 @@ namespace stoker::text {
 using TokenId = int32_t;
 
 /// What a token is; the numbers are those of `tokenizer.ggml.token_type`.
-enum class TokenKind : uint8_t { kUndefined = 0, kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+enum class TokenKind : uint8_t {
+  kUndefined = 0,
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUserDefined = 4,
+  kUnused = 5,
+  kByte = 6
+};
 
 /// Turns bytes into token ids and back, as the file's own tokenizer does. Text is bytes: invalid UTF-8 is legal.
 /// Threads: read-only after `from_gguf`, from any thread.
@@ -23,7 +31,7 @@ class Tokenizer {
  public:
   /// kNotFound: the file has no tokenizer. kUnsupported: names the model or pre-tokenizer. kCorrupt: names the key.
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const gguf::File& file);
-  virtual ~Tokenizer() = default;
+  ~Tokenizer();
 
   struct EncodeOptions {
     bool add_special = false;   ///< BOS and EOS as the file asks.
@@ -59,15 +67,20 @@ class Tokenizer {
   std::string_view pre_name() const;    ///< tokenizer.ggml.pre, empty where there is none
   /// Ids that the file forbids to sample.
   std::span<const TokenId> suppressed() const;
+  /// What is odd about the file's tokenizer and no reason to refuse it, a line each.
+  const std::vector<std::string>& notes() const;
 
- protected:
-  Tokenizer() = default;
+ private:
+  struct Impl;
+  Tokenizer();
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Joins the bytes of streamed tokens into text that never ends inside a character.
 class Utf8Stream {
  public:
-  /// Takes bytes, returns what is complete: valid UTF-8, each maximal invalid prefix as one U+FFFD. Holds back at most 3 bytes.
+  /// Takes bytes, returns what is complete: valid UTF-8, each maximal invalid prefix as one U+FFFD. Holds back at most
+  /// 3 bytes.
   std::string push(std::string_view bytes);
   /// What was held back, as U+FFFD; empty when nothing was.
   std::string finish();
