@@ -1,0 +1,120 @@
+#include "tests/kernels/attention_data.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+#include "kernels/kv_layout.h"
+#include "tests/kernels/numbers.h"
+
+namespace stoker::kernels {
+namespace {
+
+constexpr size_t kLine = 64;
+
+/// 64-byte aligned and filled with NaN of every type.
+class Scratch {
+ public:
+  explicit Scratch(int64_t bytes) : data_(static_cast<std::byte*>(std::aligned_alloc(kLine, padded(bytes)))) {
+    std::memset(data_.get(), 0xff, padded(bytes));
+  }
+  std::byte* data() { return data_.get(); }
+
+ private:
+  static size_t padded(int64_t bytes) { return (static_cast<size_t>(bytes) + kLine - 1) / kLine * kLine; }
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+};
+
+void store_rows(const Table& table, const HeadShape& shape, bool is_k, std::byte* tile, int position, int n,
+                const float* x, bool& finite) {
+  const int dim = is_k ? shape.k_dim : shape.v_dim;
+  const KvStoreArgs args{
+      .type = shape.type, .dim = dim, .tile = tile, .position = position, .n = n, .x = x, .stride = dim};
+  finite &= is_k ? table.store_k(args) : table.store_v(args);
+}
+
+}  // namespace
+
+std::string name_of(const HeadShape& shape) {
+  const char* names[] = {"f16", "bf16", "f32"};
+  return std::string(names[static_cast<int>(shape.type)]) + " k " + std::to_string(shape.k_dim) + " v " +
+         std::to_string(shape.v_dim);
+}
+
+KvPages::KvPages(HeadShape shape, int64_t capacity, uint32_t seed)
+    : k(normal_values(static_cast<size_t>(capacity * shape.k_dim), seed)),
+      v(normal_values(static_cast<size_t>(capacity * shape.v_dim), seed + 1)),
+      shape_(shape) {
+  const auto n_tiles = static_cast<size_t>((capacity + kTilePositions - 1) / kTilePositions);
+  const auto page_bytes = static_cast<size_t>(v_offset() + kv_tile_bytes(shape.type, shape.v_dim));
+  storage_.assign(n_tiles * page_bytes + 2 * kLine, std::byte{0xff});
+  const size_t start = kLine - reinterpret_cast<uintptr_t>(storage_.data()) % kLine;
+  for (size_t tile = 0; tile < n_tiles; ++tile) offsets_.push_back(start + tile * page_bytes);
+  std::shuffle(offsets_.begin(), offsets_.end(), std::mt19937(seed));
+  for (size_t offset : offsets_) pages_.push_back(storage_.data() + offset);
+}
+
+int64_t KvPages::v_offset() const { return kKOffset + kv_tile_bytes(shape_.type, shape_.k_dim); }
+
+bool KvPages::store(const Table& table, int64_t begin, int64_t end, int64_t run) {
+  bool finite = true;
+  for (int64_t at = begin; at < end;) {
+    const int64_t tile = at / kTilePositions, position = at % kTilePositions;
+    const auto n = static_cast<int>(std::min({run, end - at, kTilePositions - position}));
+    store_rows(table, shape_, true, k_tile(tile), static_cast<int>(position), n, k.data() + at * shape_.k_dim, finite);
+    store_rows(table, shape_, false, v_tile(tile), static_cast<int>(position), n, v.data() + at * shape_.v_dim, finite);
+    at += n;
+  }
+  return finite;
+}
+
+void KvPages::poison(int64_t begin, int64_t end) {
+  const float poisons[] = {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 60000.0f};
+  std::vector<float> kept_k = k, kept_v = v;
+  for (size_t i = 0; i < k.size(); ++i) k[i] = poisons[i % 3];
+  for (size_t i = 0; i < v.size(); ++i) v[i] = poisons[(i + 1) % 3];
+  store(scalar_table(), begin, end);
+  k = kept_k;
+  v = kept_v;
+}
+
+std::vector<float> run_attention(const Table& table, const KvPages& kv, const std::vector<Query>& queries,
+                                 const Options& options, int group) {
+  const HeadShape& shape = kv.shape();
+  const auto v_dim = static_cast<size_t>(shape.v_dim);
+  std::vector<float> out(queries.size() * v_dim + 1, -77.0f);  // One more: a fence.
+  std::vector<AttentionQuery> list;
+  for (size_t i = 0; i < queries.size(); ++i) {
+    const Query& query = queries[i];
+    list.push_back({.q = query.q.data(),
+                    .out = out.data() + i * v_dim,
+                    .begin = query.begin,
+                    .end = query.end,
+                    .sink = query.has_sink ? &query.sink : nullptr});
+  }
+  Scratch scratch(attention_scratch_bytes(shape.k_dim, shape.v_dim));
+  for (size_t first = 0; first < list.size(); first += static_cast<size_t>(group)) {
+    const size_t n = std::min(static_cast<size_t>(group), list.size() - first);
+    table.attention({.type = shape.type,
+                     .k_dim = shape.k_dim,
+                     .v_dim = shape.v_dim,
+                     .scale = options.scale,
+                     .softcap = options.softcap,
+                     .queries = list.data() + first,
+                     .n_queries = static_cast<int>(n),
+                     .pages = kv.pages(),
+                     .k_offset = kv.k_offset(),
+                     .v_offset = kv.v_offset(),
+                     .scratch = scratch.data()});
+  }
+  if (out.back() != -77.0f) std::abort();
+  out.pop_back();
+  return out;
+}
+
+}  // namespace stoker::kernels

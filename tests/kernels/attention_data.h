@@ -1,0 +1,67 @@
+// K and V of one head in pages that lie anywhere, and queries over them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/table.h"
+
+namespace stoker::kernels {
+
+struct HeadShape {
+  KvType type = KvType::kF16;
+  int k_dim = 64;
+  int v_dim = 64;
+};
+std::string name_of(const HeadShape& shape);
+
+/// The pages of one sequence with room for `capacity` positions; everything that is not stored is NaN.
+class KvPages {
+ public:
+  KvPages(HeadShape shape, int64_t capacity, uint32_t seed = 1);
+
+  /// Stores positions [begin, end) with `table`, in runs of `run` positions (cut at tile borders).
+  /// Returns whether all was finite.
+  bool store(const Table& table, int64_t begin, int64_t end, int64_t run = 64);
+  /// Overwrites [begin, end) with values of the type that no query should see: NaN, infinity and large numbers.
+  void poison(int64_t begin, int64_t end);
+
+  const HeadShape& shape() const { return shape_; }
+  const std::byte* const* pages() const { return pages_.data(); }
+  std::byte* k_tile(int64_t tile) { return storage_.data() + offset_of(tile) + kKOffset; }
+  std::byte* v_tile(int64_t tile) { return k_tile(tile) - kKOffset + v_offset(); }
+  int64_t k_offset() const { return kKOffset; }
+  int64_t v_offset() const;
+  const std::vector<std::byte>& storage() const { return storage_; }
+
+  /// What was stored, in f32, before any rounding: [position][dim].
+  std::vector<float> k, v;
+
+ private:
+  static constexpr int64_t kKOffset = 128;  // Something else lies before it in the page.
+  size_t offset_of(int64_t tile) const { return offsets_[static_cast<size_t>(tile)]; }
+
+  HeadShape shape_;
+  std::vector<std::byte> storage_;
+  std::vector<size_t> offsets_;
+  std::vector<const std::byte*> pages_;
+};
+
+/// One query head, with its own storage.
+struct Query {
+  std::vector<float> q;
+  int64_t begin = 0, end = 0;
+  bool has_sink = false;
+  float sink = 0;
+};
+
+struct Options {
+  float scale = 0.125f;
+  float softcap = 0;
+};
+
+/// Runs the queries in calls of `group` and returns their outputs one after another.
+std::vector<float> run_attention(const Table& table, const KvPages& kv, const std::vector<Query>& queries,
+                                 const Options& options, int group);
+
+}  // namespace stoker::kernels
