@@ -32,5 +32,8 @@ std::string str_cat(const Args&... args) {
 
 /// `text` in single quotes, cut at `max` bytes, every byte outside printable ASCII as \xNN: safe on a terminal.
 std::string quoted(std::string_view text, size_t max = 80);
+// Exact overloads, so that std::quoted, found through the argument's namespace, is never the better match.
+inline std::string quoted(const std::string& text, size_t max = 80) { return quoted(std::string_view(text), max); }
+inline std::string quoted(const char* text, size_t max = 80) { return quoted(std::string_view(text), max); }
 
 }  // namespace stoker

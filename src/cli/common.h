@@ -1,0 +1,72 @@
+// What the subcommands share: options, exit codes, the signal flag, output that may fail.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/engine.h"
+
+namespace stoker::cli {
+
+/// Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly.
+inline constexpr int kOk = 0, kFailed = 1, kUsage = 2;
+
+/// Prints "stoker: error: MESSAGE" and returns the exit code for it.
+int fail(const Error& error);
+int usage(std::string_view message);
+
+/// Options of every subcommand that runs a model.
+struct ModelArgs {
+  std::string path;
+  std::string memory;
+  int threads = 0;
+  bool threads_exact = false;
+  int64_t context = 0;
+  int64_t batch = 512;
+  std::string kv_type = "f16";
+  std::vector<std::string> overrides;
+  bool context_given = false;
+};
+void add_model_options(CLI::App& app, ModelArgs& args);
+/// Checks the options and opens the file. Errors of the user are kInvalidArgument.
+Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args);
+
+/// Where a text comes from: one of -p, -f, --tokens, or standard input.
+struct TextArgs {
+  std::string prompt, file, tokens;
+  bool prompt_given = false;
+};
+void add_text_options(CLI::App& app, TextArgs& args, bool with_prompt);
+/// The text's tokens, with BOS as the file asks; ids from --tokens as they are.
+Result<std::vector<int32_t>> read_tokens(const TextArgs& args, const engine::Engine& engine);
+/// The ids in a JSON file: [1, 2, 3] or {"tokens": [1, 2, 3]}.
+Result<std::vector<int32_t>> read_ids(const std::string& path);
+
+/// Set by Ctrl-C and SIGTERM once `watch_signals` was called; a second Ctrl-C ends the process at once.
+extern std::atomic<bool> cancelled;
+void watch_signals();
+
+/// Writes to standard output at once. False when it cannot be written (a closed pipe, a full disk); `fail_output` reports it.
+bool put(std::string_view text);
+int fail_output();
+
+/// Subcommands: each adds itself and sets `run`, which returns the exit code.
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int()> run;
+};
+Command make_run(CLI::App& root);
+Command make_tokenize(CLI::App& root);
+Command make_detokenize(CLI::App& root);
+Command make_inspect(CLI::App& root);
+Command make_perplexity(CLI::App& root);
+Command make_bench(CLI::App& root);
+Command make_completion(CLI::App& root);
+
+}  // namespace stoker::cli

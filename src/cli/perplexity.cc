@@ -1,0 +1,84 @@
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/progress.h"
+#include "base/str_cat.h"
+#include "cli/common.h"
+#include "engine/score.h"
+
+namespace stoker::cli {
+namespace {
+
+struct Args {
+  ModelArgs model;
+  TextArgs text;
+  int64_t top = 0;
+  std::string logits;
+  bool json = false, digest = false;
+};
+
+nlohmann::json to_json(const engine::Scores& scores, const std::vector<int32_t>& tokens, int64_t top) {
+  nlohmann::json out{{"tokens", tokens}, {"logprobs", nlohmann::json::array()}, {"perplexity", scores.perplexity}, {"seconds", scores.seconds}};
+  for (double logprob : scores.logprobs) out["logprobs"].push_back(std::isnan(logprob) ? nlohmann::json() : nlohmann::json(logprob));
+  if (top > 0) out["top"] = scores.top;
+  return out;
+}
+
+int run(Args& args) {
+  if (args.top < 0) return usage(str_cat("--top is ", args.top, ", wanted 0 or more"));
+  auto engine = open_engine(args.model);
+  if (!engine) return fail(engine.error());
+  auto tokens = read_tokens(args.text, **engine);
+  if (!tokens) return fail(tokens.error());
+  auto context = (*engine)->context();
+  if (!context) return fail(context.error());
+  const auto n = static_cast<int64_t>(tokens->size());
+  engine::Digest digest;
+  engine::ScoreOptions options;
+  options.context = *context;
+  options.top = std::min(args.top, (*engine)->model().vocab_size());
+  options.digest = args.digest ? &digest : nullptr;
+  options.cancel = &cancelled;
+  if (!args.logits.empty()) {
+    options.logits = std::fopen(args.logits.c_str(), "wb");
+    if (!options.logits) return fail(Error{ErrorCode::kIo, str_cat(args.logits, ": cannot be written")});
+  }
+  const int64_t positions = std::min(n, *context);
+  if (auto status = (*engine)->load(std::max<int64_t>(1, positions), std::min(args.model.batch, std::max<int64_t>(1, positions))); !status) {
+    return fail(status.error());
+  }
+  watch_signals();
+  Result<engine::Scores> scores = Error{ErrorCode::kCancelled, ""};
+  {
+    Progress progress({.label = "scoring", .total = static_cast<uint64_t>(n), .is_bytes = false});
+    int64_t seen = 0;
+    options.on_progress = [&](int64_t done, int64_t) { progress.add(static_cast<uint64_t>(done - std::exchange(seen, done))); };
+    scores = engine::score(**engine, *tokens, options);
+  }
+  if (options.logits && std::fclose(options.logits) != 0 && scores) scores = Error{ErrorCode::kIo, str_cat(args.logits, ": cannot be written; is the disk full?")};
+  if (!scores) return fail(scores.error());
+  const std::string out = args.json ? to_json(*scores, *tokens, args.top).dump() : str_cat("perplexity ", scores->perplexity, " over ", n - 1, " tokens");
+  if (!put(out + "\n")) return fail_output();
+  if (args.digest) std::fprintf(stderr, "digest: %s\n", digest.hex().c_str());
+  return kOk;
+}
+
+}  // namespace
+
+Command make_perplexity(CLI::App& root) {
+  auto args = std::make_shared<Args>();
+  CLI::App* app = root.add_subcommand("perplexity", "How likely the model finds a text, token by token");
+  add_model_options(*app, args->model);
+  add_text_options(*app, args->text, false);
+  app->add_option("--top", args->top, "Also the N best tokens per position (with --json)")->type_name("N");
+  app->add_option("--logits", args->logits, "Write all logits to FILE as raw little-endian f32, [tokens, vocabulary]")->type_name("FILE");
+  app->add_flag("--json", args->json, "Print tokens, logprobs (natural), top and perplexity as JSON");
+  app->add_flag("--digest", args->digest, "Print a digest of all logits, on stderr");
+  return {app, [args, app] {
+            args->model.context_given = app->count("--ctx") > 0;
+            return run(*args);
+          }};
+}
+
+}  // namespace stoker::cli

@@ -1,0 +1,99 @@
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/str_cat.h"
+#include "cli/common.h"
+#include "engine/generate.h"
+
+namespace stoker::cli {
+namespace {
+
+struct Args {
+  ModelArgs model;
+  TextArgs text;
+  int64_t n = 0;
+  bool n_given = false, seed_given = false;
+  engine::SamplerOptions sampler;
+  bool ignore_eos = false, json = false, digest = false;
+};
+
+nlohmann::json to_json(const engine::Generated& g, const Args& args) {
+  return {{"text", g.text}, {"tokens", g.tokens}, {"prompt_tokens", g.prompt_tokens}, {"generated_tokens", g.tokens.size()},
+          {"decode_tokens", g.decode_tokens}, {"prefill_seconds", g.prefill_seconds}, {"decode_seconds", g.decode_seconds},
+          {"stop", engine::stop_name(g.stop)}, {"seed", args.sampler.seed}};
+}
+
+void print_statistics(const engine::Generated& g, const engine::Engine& engine) {
+  const auto rate = [](int64_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
+  std::fprintf(stderr, "load %.2f s | prompt %lld tokens, %.1f t/s | answer %zu tokens, %.1f t/s | %s\n", engine.load_seconds(),
+               static_cast<long long>(g.prompt_tokens), rate(g.prompt_tokens, g.prefill_seconds), g.tokens.size(),
+               rate(g.decode_tokens, g.decode_seconds), std::string(engine::stop_name(g.stop)).c_str());
+}
+
+int run(Args& args) {
+  auto engine = open_engine(args.model);
+  if (!engine) return fail(engine.error());
+  auto prompt = read_tokens(args.text, **engine);
+  if (!prompt) return fail(prompt.error());
+  auto context = (*engine)->context();
+  if (!context) return fail(context.error());
+
+  engine::Digest digest;
+  engine::GenerateOptions options;
+  options.context = *context;
+  if (args.n_given) options.max_tokens = args.n;
+  if (!args.seed_given) args.sampler.seed = std::random_device{}();
+  options.sampler = args.sampler;
+  options.ignore_end = args.ignore_eos;
+  options.digest = args.digest ? &digest : nullptr;
+  options.cancel = &cancelled;
+  auto positions = engine::positions_for(**engine, *prompt, options);
+  if (!positions) return fail(positions.error());
+
+  const auto rows = std::min<int64_t>(args.model.batch, static_cast<int64_t>(prompt->size()));
+  if (auto status = (*engine)->load(*positions, rows); !status) return fail(status.error());
+  if (!args.json) std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context), static_cast<unsigned long long>(args.sampler.seed));
+
+  bool written = true;
+  if (!args.json) options.on_text = [&](std::string_view text) { return written = put(text); };
+  watch_signals();
+  auto generated = engine::generate(**engine, *prompt, options);
+  if (!generated) return fail(generated.error());
+  if (args.json) {
+    written = put(to_json(*generated, args).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else if (written) {
+    written = put("\n");
+  }
+  if (!written) return fail_output();
+  if (!args.json) print_statistics(*generated, **engine);
+  if (args.digest) std::fprintf(stderr, "digest: %s\n", digest.hex().c_str());
+  return kOk;
+}
+
+}  // namespace
+
+Command make_run(CLI::App& root) {
+  auto args = std::make_shared<Args>();
+  CLI::App* app = root.add_subcommand("run", "Continue a text: the answer goes to stdout as it comes, everything else to stderr");
+  add_model_options(*app, args->model);
+  add_text_options(*app, args->text, true);
+  app->add_option("-n,--n-predict", args->n, "Most tokens to generate; 0 only reads the prompt; default: up to the context's end")->type_name("N");
+  app->add_option("--temp", args->sampler.temperature, "Temperature; 0 is greedy")->capture_default_str();
+  app->add_option("--top-k", args->sampler.top_k, "Keep the K best tokens; 0 is off")->capture_default_str();
+  app->add_option("--top-p", args->sampler.top_p, "Keep the fewest tokens of this probability together; 1 is off")->capture_default_str();
+  app->add_option("--min-p", args->sampler.min_p, "Keep tokens of at least this share of the best one's probability; 0 is off")->capture_default_str();
+  app->add_option("--seed", args->sampler.seed, "Seed of the random numbers; default: a random one, printed");
+  app->add_flag("--ignore-eos", args->ignore_eos, "Go on past end tokens, and keep them");
+  app->add_flag("--json", args->json, "Print one JSON object instead of the text");
+  app->add_flag("--digest", args->digest, "Print a digest of all logits that were sampled from, on stderr");
+  return {app, [args, app] {
+            args->n_given = app->count("-n") > 0;
+            args->seed_given = app->count("--seed") > 0;
+            args->model.context_given = app->count("--ctx") > 0;
+            return run(*args);
+          }};
+}
+
+}  // namespace stoker::cli
