@@ -7,6 +7,7 @@
 //   kSubs             8 sub-blocks of 32 or 16 of 16
 //   kOffset           decoded bytes are this much above the weights, to be unsigned
 //   kHasMin
+//   kJumps            decode does not go through the lines in ascending order
 //   kPeriod           decode is called with part = 0 ... 8 / kPeriod - 1 and, unrolled, c = 0 ... kPeriod - 1
 //   decode(lines, part, c, v)   weights 32 (part * kPeriod + c) + 4 i ... of the 16 rows in v[i]
 //   sub_scale(lines, j), sub_min(lines, j)    as integers
@@ -59,22 +60,29 @@ STOKER_INLINE void min_pairs(const uint8_t* lines, Ints (&pairs)[8]) {
   }
 }
 
-template <class Type, int N>
-STOKER_INLINE void add_block_256(const uint8_t* lines, const uint8_t* header, const Block256& x, Floats (&sums)[N]) {
+// Sum over the sub-blocks of scale * dot. `ahead` moves on by a block.
+template <class Type, int N, bool kAhead>
+STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, const uint8_t*& ahead, Ints (&totals)[N]) {
+  if (Type::kJumps) {
+    STOKER_UNROLL for (int i = 0; i < Type::kLines; ++i) touch(lines + i * kLine);
+  }
   alignas(64) int32_t scales[Type::kSubs][16];
   STOKER_UNROLL for (int j = 0; j < Type::kSubs; ++j) store(scales[j], Type::sub_scale(lines, j));
-  Ints totals[N];
   STOKER_UNROLL for (int t = 0; t < N; ++t) totals[t] = ints(0);
-  constexpr int kParts = 8 / Type::kPeriod, kLinesPerPart = (Type::kLines + kParts - 1) / kParts;
-  for (int part = 0; part < kParts; ++part) {
-    const uint8_t* ahead = lines + part * kLinesPerPart * kLine + kPrefetchBytes;
-    STOKER_UNROLL for (int i = 0; i < kLinesPerPart; ++i) prefetch(ahead + i * kLine);
+  for (int part = 0; part < 8 / Type::kPeriod; ++part) {
     STOKER_UNROLL for (int c = 0; c < Type::kPeriod; ++c) {
+      if (kAhead) prefetch_ahead<(Type::kLines * kLine + Type::kHeader) / 8>(ahead);
       Ints v[8];
       Type::decode(lines, part, c, v);
       add_chunk_256<Type, N>(v, part * Type::kPeriod + c, scales, x, totals);
     }
   }
+}
+
+// d * f32(I) or fma(d, f32(I), -(dmin * f32(M))), times da, added to the sums.
+template <class Type, int N>
+STOKER_INLINE void scale_totals_256(const uint8_t* lines, const uint8_t* header, const Block256& x,
+                                    const Ints (&totals)[N], Floats (&sums)[N]) {
   const Floats d = Type::scale(lines, header);
   if constexpr (Type::kHasMin) {
     Ints pairs[8];
@@ -94,24 +102,64 @@ STOKER_INLINE void add_block_256(const uint8_t* lines, const uint8_t* header, co
 
 template <class Type>
 struct Family256 {
-  template <int N>
+  static constexpr int kBlockBytes = Type::kLines * kLine;
+
+  template <int N, bool kAhead>
   static void tile(const MatmulArgs& args, int64_t group, int64_t row) noexcept {
-    const Activations& x = *args.x;
     const int64_t n_blocks = args.k / 256;
     const uint8_t* lines = group_start(args, group);
-    const uint8_t* header = lines + n_blocks * Type::kLines * kLine;
+    const uint8_t* header = lines + n_blocks * kBlockBytes;
+    const uint8_t* ahead = lines + args.group_bytes;
     Floats sums[N];
     STOKER_UNROLL for (int t = 0; t < N; ++t) sums[t] = floats(0);
     for (int64_t s = 0; s < n_blocks; ++s) {
-      const int64_t at = s * x.n + row;
-      // Headers are a stream of their own: fetch those of the next group.
-      if (Type::kHeader > 0 && s % 2 == 0) prefetch(header + args.group_bytes);
-      const Block256 block{x.q256 + at * 256, x.d256 + at, x.sums256 + at * 16};
-      add_block_256<Type, N>(lines, header, block, sums);
-      lines += Type::kLines * kLine;
+      const Block256 block = activations(args, s, row);
+      Ints totals[N];
+      totals_256<Type, N, kAhead>(lines, block, ahead, totals);
+      scale_totals_256<Type, N>(lines, header, block, totals, sums);
+      lines += kBlockBytes;
       header += Type::kHeader;
     }
     store_rows(args, group, row, sums);
+  }
+
+  // One row is a question of memory speed, and that of reading in one ascending stream (see docs/kernels.md): the
+  // headers behind the lines wait for their turn, the integer sums meanwhile for the headers.
+  static void one(const MatmulArgs& args) noexcept {
+    const int64_t n_blocks = args.k / 256;
+    const bool totals_fit = n_blocks * kLine <= kMatmulScratchBytes;
+    for (int64_t g = args.group_begin; g < args.group_end; ++g) {
+      if (Type::kHeader == 0 || !totals_fit) {
+        tile<1, false>(args, g, args.row_begin);
+      } else {
+        one_group(args, g);
+      }
+    }
+  }
+
+ private:
+  static STOKER_INLINE Block256 activations(const MatmulArgs& args, int64_t s, int64_t row) {
+    const int64_t at = s * args.x->n + row;
+    return {args.x->q256 + at * 256, args.x->d256 + at, args.x->sums256 + at * 16};
+  }
+
+  static STOKER_INLINE void one_group(const MatmulArgs& args, int64_t group) {
+    const int64_t n_blocks = args.k / 256;
+    const uint8_t* lines = group_start(args, group);
+    const uint8_t* ahead = nullptr;
+    auto* waiting = reinterpret_cast<int32_t*>(args.scratch);
+    for (int64_t s = 0; s < n_blocks; ++s) {
+      Ints totals[1];
+      totals_256<Type, 1, false>(lines, activations(args, s, args.row_begin), ahead, totals);
+      store(waiting + 16 * s, totals[0]);
+      lines += kBlockBytes;
+    }
+    Floats sums[1] = {floats(0)};
+    for (int64_t s = 0; s < n_blocks; ++s) {
+      const Ints totals[1] = {load(waiting + 16 * s)};
+      scale_totals_256<Type, 1>(nullptr, lines + s * Type::kHeader, activations(args, s, args.row_begin), totals, sums);
+    }
+    store_rows(args, group, args.row_begin, sums);
   }
 };
 

@@ -56,28 +56,85 @@ STOKER_INLINE void add_block_32(const uint8_t* lines, const uint8_t* header, con
 
 template <class Type>
 struct Family32 {
-  template <int N>
+  static constexpr int kBlockBytes = Type::kLines * kLine;
+
+  template <int N, bool kAhead>
   static void tile(const MatmulArgs& args, int64_t group, int64_t row) noexcept {
     const Activations& x = *args.x;
     const int64_t n_blocks = args.k / 32;
     const uint8_t* lines = group_start(args, group);
-    const uint8_t* header = lines + n_blocks * Type::kLines * kLine;
+    const uint8_t* header = lines + n_blocks * kBlockBytes;
+    const uint8_t* ahead = lines + args.group_bytes;
     Floats sums[N];
     STOKER_UNROLL for (int t = 0; t < N; ++t) sums[t] = floats(0);
     for (int64_t s = 0; s * 8 < n_blocks; ++s) {
-      const int64_t at = s * x.n + row;
+      const Block32 block = super_block(x, s, row);
       const int here = n_blocks - 8 * s < 8 ? static_cast<int>(n_blocks - 8 * s) : 8;
       for (int j = 0; j < here; ++j) {
-        STOKER_UNROLL for (int i = 0; i < Type::kLines; ++i) prefetch(lines + i * kLine + kPrefetchBytes);
-        // Headers are a stream of their own: fetch those of the next group.
-        if (Type::kHeader > 0 && j * Type::kHeader % kLine == 0) prefetch(header + args.group_bytes);
-        const Block32 block{x.q32 + at * 256 + 32 * j, x.d32 + at * 8 + j, x.sums32 + at * 8 + j};
-        add_block_32<Type, N>(lines, header, block, sums);
-        lines += Type::kLines * kLine;
+        if (kAhead) prefetch_ahead<kBlockBytes + Type::kHeader>(ahead);
+        add_block_32<Type, N>(lines, header, {block.q + 32 * j, block.scales + j, block.sums + j}, sums);
+        lines += kBlockBytes;
         header += Type::kHeader;
       }
     }
     store_rows(args, group, row, sums);
+  }
+
+  // One row is a question of memory speed, and that of reading in one ascending stream (see docs/kernels.md): the
+  // headers behind the lines wait for their turn, the integer sums meanwhile for the headers.
+  static void one(const MatmulArgs& args) noexcept {
+    const int64_t n_blocks = args.k / 32;
+    const bool sums_fit = n_blocks * kLine <= kMatmulScratchBytes;
+    for (int64_t g = args.group_begin; g < args.group_end; ++g) {
+      if (Type::kHeader == 0 || !sums_fit) {
+        tile<1, false>(args, g, args.row_begin);
+      } else {
+        const uint8_t* header = dots_of_group(args, g);
+        scale_dots(args, g, header);
+      }
+    }
+  }
+
+ private:
+  static STOKER_INLINE Block32 super_block(const Activations& x, int64_t s, int64_t row) {
+    const int64_t at = s * x.n + row;
+    return {x.q32 + at * 256, x.d32 + at * 8, x.sums32 + at * 8};
+  }
+
+  // f32(I) of all blocks of one row and one group to scratch; returns the end of the lines.
+  static STOKER_INLINE const uint8_t* dots_of_group(const MatmulArgs& args, int64_t group) {
+    const int64_t n_blocks = args.k / 32;
+    const uint8_t* lines = group_start(args, group);
+    auto* out = reinterpret_cast<float*>(args.scratch);
+    for (int64_t s = 0; s * 8 < n_blocks; ++s) {
+      const Block32 block = super_block(*args.x, s, args.row_begin);
+      const int here = n_blocks - 8 * s < 8 ? static_cast<int>(n_blocks - 8 * s) : 8;
+      for (int j = 0; j < here; ++j) {
+        Ints v[8], dot[1];
+        Type::decode(lines, v);
+        dots_32<Type, 1>(v, {block.q + 32 * j, block.scales + j, block.sums + j}, 0, dot);
+        store(out, to_floats(dot[0]));
+        out += 16;
+        lines += kBlockBytes;
+      }
+    }
+    return lines;
+  }
+
+  static STOKER_INLINE void scale_dots(const MatmulArgs& args, int64_t group, const uint8_t* header) {
+    const int64_t n_blocks = args.k / 32;
+    const auto* dots = reinterpret_cast<const float*>(args.scratch);
+    Floats sums[1] = {floats(0)};
+    for (int64_t s = 0; s * 8 < n_blocks; ++s) {
+      const float* scales = super_block(*args.x, s, args.row_begin).scales;
+      const int here = n_blocks - 8 * s < 8 ? static_cast<int>(n_blocks - 8 * s) : 8;
+      for (int j = 0; j < here; ++j) {
+        sums[0] = fma(mul(Type::scale(nullptr, header), floats(scales[j])), _mm512_load_ps(dots), sums[0]);
+        dots += 16;
+        header += Type::kHeader;
+      }
+    }
+    store_rows(args, group, args.row_begin, sums);
   }
 };
 

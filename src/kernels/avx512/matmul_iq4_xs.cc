@@ -10,7 +10,7 @@ constexpr uint8_t kLevels[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153,
 
 struct Iq4Xs {
   static constexpr int kLines = 34, kHeader = 0, kSubs = 8, kOffset = 128, kPeriod = 1;
-  static constexpr bool kHasMin = false;
+  static constexpr bool kHasMin = false, kJumps = false;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int, Ints (&v)[8]) {
     const Ints levels = table_of(kLevels);
     STOKER_UNROLL for (int i = 0; i < 4; ++i) {

@@ -7,7 +7,7 @@ namespace {
 
 struct Q2K {
   static constexpr int kLines = 21, kHeader = 0, kSubs = 16, kOffset = 0, kPeriod = 4;
-  static constexpr bool kHasMin = true;
+  static constexpr bool kHasMin = true, kJumps = false;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int c, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) {
       v[i] = both(bits_down(load(lines + (4 + 8 * part + i) * kLine), 2 * c), bytes(3));

@@ -7,7 +7,7 @@ namespace {
 
 struct Q3K {
   static constexpr int kLines = 27, kHeader = 32, kSubs = 16, kOffset = 4, kPeriod = 4;
-  static constexpr bool kHasMin = false;
+  static constexpr bool kHasMin = false, kJumps = true;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int c, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) {
       const Ints low = bits_down(load(lines + (8 + 8 * part + i) * kLine), 2 * c);

@@ -7,7 +7,7 @@ namespace {
 
 struct Q5K {
   static constexpr int kLines = 44, kHeader = 0, kSubs = 8, kOffset = 0, kPeriod = 2;
-  static constexpr bool kHasMin = true;
+  static constexpr bool kHasMin = true, kJumps = false;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int c, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) {
       const Ints low = both(bits_down(load(lines + (12 + 8 * part + i) * kLine), 4 * c), bytes(15));

@@ -7,7 +7,7 @@ namespace {
 
 struct Q6K {
   static constexpr int kLines = 52, kHeader = 32, kSubs = 16, kOffset = 32, kPeriod = 4;
-  static constexpr bool kHasMin = false;
+  static constexpr bool kHasMin = false, kJumps = true;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int c, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) {
       const Ints low = bits_down(load(lines + (16 * part + 8 * (c % 2) + i) * kLine), 4 * (c / 2));

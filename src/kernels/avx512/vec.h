@@ -22,8 +22,7 @@ namespace {
 using Ints = __m512i;
 using Floats = __m512;
 
-constexpr int kLine = 64;             // One 4-byte word of 16 rows.
-constexpr int kPrefetchBytes = 2048;  // Ahead of the weights in use: the best of 1, 2, 4 and 8 KiB.
+constexpr int kLine = 64;  // Bytes of one 4-byte word of 16 rows.
 
 STOKER_INLINE Ints load(const void* p) { return _mm512_loadu_si512(p); }
 STOKER_INLINE void store(void* p, Ints v) { _mm512_store_si512(p, v); }
@@ -72,7 +71,12 @@ STOKER_INLINE Floats halves(const void* p) {
 STOKER_INLINE Floats low_halves(Ints v) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v)); }
 STOKER_INLINE Floats high_halves(Ints v) { return low_halves(shift_right(v, 16)); }
 
-STOKER_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+// Reads a line for the sake of the processor's own prefetcher, which follows whole-line reads in ascending order only.
+STOKER_INLINE void touch(const void* p) {
+  asm volatile("vmovdqu64 %0, %%zmm31" : : "m"(*static_cast<const Ints*>(p)) : "xmm31");
+}
+// Into the second-level cache.
+STOKER_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
 // How a tile of n rows is cut: the dot products of `kStep` rows run side by side, to hide their latency.
 template <int N>
