@@ -70,7 +70,8 @@ float fit_scale(const float* x, int n, const LevelSet& levels, int8_t* q) {
   float extreme = 0;
   for (int i = 0; i < n; ++i) extreme = std::fabs(x[i]) > std::fabs(extreme) ? x[i] : extreme;
   std::fill_n(q, n, static_cast<int8_t>(0));
-  const float per_unit = inverse_or_zero(extreme);
+  if (std::fabs(extreme) < kFlat) return 0;
+  const float per_unit = 1.0f / extreme;
   ScaleFit best;
   int8_t trial[256];
   const auto keep_if_better = [&] {

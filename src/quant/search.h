@@ -40,6 +40,10 @@ struct OffsetBlock {
 /// Sub-blocks of `sub` weights with scales and mins from 0 to scale_top. x is finite.
 void fit_offset(const float* x, int sub, int top, int scale_top, OffsetBlock& out);
 
+/// Sub-blocks whose extremes lie closer together than this, in the unit range, are flat: no scale of a file reaches
+/// there.
+inline constexpr float kFlat = 0x1p-100f;
+
 /// Brings values into a range where squares neither overflow nor vanish: y = x * 2^-exponent, |y| below 2.
 struct UnitRange {
   int exponent = 0;

@@ -56,7 +56,8 @@ Line fit_line(const float* y, int n, int top) {
   }
   uint8_t q[256] = {};
   Line best = solve_line(y, n, q);
-  const float per_unit = inverse_or_zero(hi - lo);
+  if (hi - lo < kFlat) return best;
+  const float per_unit = 1.0f / (hi - lo);
   const auto try_line = [&](float min, float inverse) {
     for (int i = 0; i < n; ++i) q[i] = static_cast<uint8_t>(nearest_within((y[i] + min) * inverse, 0, top));
     const Line line = solve_line(y, n, q);

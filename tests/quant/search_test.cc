@@ -49,6 +49,20 @@ TEST(FitScale, ZerosHaveNoScale) {
   for (int8_t level : q) EXPECT_EQ(level, 0);
 }
 
+// One sub-block next to nothing beside the others, where 1 / scale overflows (found by UBSan: NaN as a level).
+TEST(FitOffset, FlatSubBlocks) {
+  float x[256] = {1.0f};
+  for (int i = 32; i < 256; ++i) x[i] = i % 2 ? 0x1p-127f : 0.0f;
+  OffsetBlock offset;
+  fit_offset(x, 32, 15, 63, offset);
+  ScaledBlock scaled;
+  fit_scaled(x, 16, {.lo = -32, .hi = 31}, -128, 127, scaled);
+  for (int i = 32; i < 256; ++i) {
+    EXPECT_EQ(offset.scales[i / 32] * offset.q[i], 0) << i;
+    EXPECT_EQ(scaled.scales[i / 16] * scaled.q[i], 0) << i;
+  }
+}
+
 // Weights that a block can hold exactly come back exactly, whatever way the search takes.
 TEST(FitOffset, ExactBlockComesBack) {
   float x[256];
