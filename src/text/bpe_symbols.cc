@@ -27,11 +27,7 @@ class BpeLoader {
 
  private:
   void add_tokens() {
-    out_.table_.reserve(vocab_.size());
-    for (size_t id = 0; id < vocab_.size(); ++id) {
-      if (!vocab_.reachable[id]) continue;
-      if (out_.table_.insert(keys_, static_cast<int32_t>(id)) != TextTable::kNone) ++n_same_;
-    }
+    n_same_ = out_.table_.insert_all(keys_, vocab_.reachable);
     if (n_same_ > 0) note(n_same_, " tokens have the text of another one: text becomes the one with the highest id");
     out_.of_byte_.fill(-1);
     for (int byte = 0; byte < 256; ++byte) {
@@ -44,10 +40,6 @@ class BpeLoader {
   }
 
   Status add_merges() {
-    constexpr size_t kMostSymbols = std::numeric_limits<int32_t>::max();  // Each merge can add three.
-    if (source_.merges.size() > (kMostSymbols - keys_.size()) / 3)
-      return Error{ErrorCode::kUnsupported,
-                   str_cat("tokenizer.ggml.merges: ", source_.merges.size(), " entries are too many")};
     out_.merges_.reserve(source_.merges.size());
     for (size_t rank = 0; rank < source_.merges.size(); ++rank) {
       std::string_view merge = source_.merges[rank];
@@ -56,31 +48,67 @@ class BpeLoader {
       if (space == std::string_view::npos || space + 1 == merge.size())
         return Error{ErrorCode::kCorrupt, str_cat("tokenizer.ggml.merges: entry ", rank, " is ", quoted(merge),
                                                   ", wanted two parts with a space between them")};
-      add_merge(static_cast<uint32_t>(rank), merge.substr(0, space), merge.substr(space + 1));
+      start_merge(static_cast<uint32_t>(rank), merge.substr(0, space), merge.substr(space + 1));
+      if (n_pending_ == kBatch) finish_merges();
     }
+    finish_merges();
     if (n_unmapped_ > 0) note(n_unmapped_, " merges have characters that stand for no byte: they can never apply");
     if (n_new_ > 0) note(n_new_, " merges make a text that is no token");
     return Ok{};
   }
 
-  void add_merge(uint32_t rank, std::string_view left, std::string_view right) {
-    joined_.clear();
-    size_t left_size = left.size();
-    if (vocab_.form == TextForm::kMapped) {
-      bool mapped = append_unmapped(joined_, left);
-      left_size = joined_.size();
-      if (!append_unmapped(joined_, right) || !mapped) {
-        ++n_unmapped_;
-        return;
-      }
-    } else {
-      joined_.append(left).append(right);
+  // Loading waits for memory more than for anything else, so merges go through in batches: first all texts and hashes,
+  // then all symbols, then all entries, each step having asked for what the next one reads.
+  struct Pending {
+    uint32_t rank;
+    std::string joined;
+    size_t left_size;
+    uint64_t left_hash, right_hash;
+    int32_t left, right, result;
+    std::string_view left_text() const { return std::string_view(joined).substr(0, left_size); }
+    std::string_view right_text() const { return std::string_view(joined).substr(left_size); }
+  };
+  static constexpr size_t kBatch = 32;
+
+  void start_merge(uint32_t rank, std::string_view left, std::string_view right) {
+    Pending& merge = pending_[n_pending_];
+    merge.rank = rank;
+    merge.joined.clear();
+    if (!append_text(merge.joined, left)) return;
+    merge.left_size = merge.joined.size();
+    if (!append_text(merge.joined, right)) return;
+    merge.left_hash = out_.table_.hash(merge.left_text());
+    merge.right_hash = out_.table_.hash(merge.right_text());
+    out_.table_.prefetch(merge.left_hash);
+    out_.table_.prefetch(merge.right_hash);
+    ++n_pending_;
+  }
+
+  bool append_text(std::string& out, std::string_view part) {
+    if (vocab_.form != TextForm::kMapped) {
+      out += part;
+      return true;
     }
-    std::string_view joined = joined_;
-    int32_t result = symbol_near_last(joined);
-    if (!out_.is_token(result)) ++n_new_;
-    out_.merges_.insert(symbol(joined.substr(0, left_size)), symbol(joined.substr(left_size)), {rank, result});
-    last_result_ = result;
+    bool mapped = append_unmapped(out, part);
+    if (!mapped) ++n_unmapped_;
+    return mapped;
+  }
+
+  void finish_merges() {
+    auto pending = std::span(pending_).first(n_pending_);
+    for (const Pending& merge : pending) {
+      out_.table_.prefetch_text(keys_, merge.left_hash);
+      out_.table_.prefetch_text(keys_, merge.right_hash);
+    }
+    for (Pending& merge : pending) {
+      merge.left = symbol(merge.left_text(), merge.left_hash);
+      merge.right = symbol(merge.right_text(), merge.right_hash);
+      merge.result = last_result_ = symbol_near_last(merge.joined);
+      if (!out_.is_token(merge.result)) ++n_new_;
+      out_.merges_.prefetch(merge.left, merge.right);
+    }
+    for (const Pending& merge : pending) out_.merges_.insert(merge.left, merge.right, {merge.rank, merge.result});
+    n_pending_ = 0;
   }
 
   // Merges are mostly written in the order of the tokens that they make: look there before asking the table.
@@ -89,11 +117,11 @@ class BpeLoader {
       if (n_same_ == 0 && out_.is_token(id) && vocab_.reachable[static_cast<size_t>(id)] &&
           keys_[static_cast<size_t>(id)] == text)
         return id;
-    return symbol(text);
+    return symbol(text, out_.table_.hash(text));
   }
 
-  int32_t symbol(std::string_view text) {
-    int32_t found = out_.table_.find(keys_, text);
+  int32_t symbol(std::string_view text, uint64_t hash) {
+    int32_t found = out_.table_.find(keys_, text, hash);
     return found >= 0 ? found : intern(text);
   }
 
@@ -122,7 +150,8 @@ class BpeLoader {
   Vocab& vocab_;
   BpeSymbols& out_;
   Texts& keys_;
-  std::string joined_;
+  std::array<Pending, kBatch> pending_;
+  size_t n_pending_ = 0;
   int32_t last_result_ = -1;
   size_t n_same_ = 0, n_unmapped_ = 0, n_new_ = 0;
 };

@@ -44,14 +44,16 @@ bool append_unmapped(std::string& out, std::string_view text) {
       out += text[pos++];
       continue;
     }
-    Utf8Char c = decode_utf8(text.substr(pos));
-    int byte = c.valid ? byte_of_char(c.code) : -1;
-    if (byte >= 0) {
+    // All characters that stand for a byte have two bytes at most: C2 to C5 and one more.
+    bool two = first >= 0xC2 && first <= 0xC5 && pos + 1 < text.size() && (text[pos + 1] & 0xC0) == 0x80;
+    if (int byte = two ? byte_of_char((first & 31u) << 6 | (text[pos + 1] & 63u)) : -1; byte >= 0) {
       out += static_cast<char>(byte);
-    } else {
-      out += text.substr(pos, c.size);
-      all = false;
+      pos += 2;
+      continue;
     }
+    Utf8Char c = decode_utf8(text.substr(pos));
+    out += text.substr(pos, c.size);
+    all = false;
     pos += c.size;
   }
   return all;

@@ -5,7 +5,7 @@
 namespace stoker::text {
 
 void MergeTable::reserve(size_t count) {
-  slots_.assign(std::bit_ceil(count * 2 + 1), Slot{});
+  slots_.assign(std::bit_ceil(count + count / 3 + 1), Slot{});
   mask_ = slots_.size() - 1;
   seed_ = hash_seed();
 }

@@ -15,7 +15,7 @@ struct Merge {
   int32_t result = -1;
 };
 
-/// Pair of symbol ids -> Merge. Flat, linear probing, at most half full.
+/// Pair of symbol ids -> Merge. Flat, linear probing, at most three quarters full.
 class MergeTable {
  public:
   void reserve(size_t count);

@@ -132,7 +132,14 @@ Result<Source> read_source(const gguf::File& file) {
   STOKER_TRY(out.tokens, read_strings(file, "tokens"));
   if (out.tokens.empty()) return corrupt("tokens", "absent or empty, and the file names a tokenizer");
   if (!checked_cast<TokenId>(out.tokens.size()).has_value()) return corrupt("tokens", "more than 2^31 - 1 entries");
+  size_t n_bytes = 0;
+  for (const std::string& token : out.tokens) n_bytes += token.size() + 24;  // An empty one gets a text.
   STOKER_TRY(out.merges, read_strings(file, "merges"));
+  for (const std::string& merge : out.merges) n_bytes += 3 * merge.size();  // Each can add three texts.
+  constexpr size_t kMostBytes = 0xFFFFFFFF, kMostSymbols = 0x7FFFFFFF;
+  if (n_bytes > kMostBytes || out.tokens.size() + 3 * out.merges.size() + 256 > kMostSymbols)
+    return Error{ErrorCode::kUnsupported, str_cat("tokenizer.ggml.tokens and merges: ", out.tokens.size(),
+                                                  " tokens and ", out.merges.size(), " merges are too many")};
   out.has_merges = file.find(key_name("merges")) != nullptr;
   STOKER_TRY_STATUS(read_kinds(file, out));
   STOKER_TRY_STATUS(read_scores(file, out));

@@ -13,11 +13,9 @@ class Spm final : public Algorithm {
  public:
   Spm(const Source& source, Vocab& vocab, bool add_space_prefix)
       : vocab_(vocab), ranks_(source.score_ranks), add_space_prefix_(add_space_prefix), whole_(vocab.size()) {
-    table_.reserve(vocab.size());
-    size_t n_same = 0;
+    size_t n_same = table_.insert_all(vocab.pieces, vocab.reachable);
     for (size_t id = 0; id < vocab.size(); ++id) {
       if (!vocab.reachable[id]) continue;
-      if (table_.insert(vocab.pieces, static_cast<int32_t>(id)) != TextTable::kNone) ++n_same;
       cuts_.learn(vocab.pieces[id]);
       longest_ = std::max(longest_, vocab.pieces[id].size());
     }
