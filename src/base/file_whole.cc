@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 #include "base/file.h"
 #include "base/str_cat.h"
@@ -31,6 +32,7 @@ Error io_error(const std::string& path, const char* what, int number) {
 
 Result<std::string> read_all(int fd, const std::string& name, uint64_t max_bytes) {
   constexpr size_t kStep = 64 << 10;
+  max_bytes = std::min<uint64_t>(max_bytes, std::numeric_limits<uint64_t>::max() - 1);
   std::string out;
   size_t size = 0;
   while (true) {

@@ -20,7 +20,7 @@ long futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
 void Gate::wait_past(uint32_t seen, int spins) {
   for (int i = 0; i < spins; ++i) {
     if (value_.load(std::memory_order_acquire) != seen) return;
-    pause();
+    spin_pause();
   }
   // The order against advance(): either it sees this sleeper and wakes, or the kernel sees the new value and returns
   // at once. Both sides store first and load then, which needs seq_cst.

@@ -23,7 +23,7 @@ class Gate {
 };
 
 /// Tells the processor that this is a spin loop.
-inline void pause() {
+inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)

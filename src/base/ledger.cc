@@ -77,10 +77,10 @@ Result<Charge> Ledger::charge(const std::string& name, uint64_t bytes) {
   MutexLock lock(mu_);
   const std::optional<uint64_t> sum = checked_add(used_, bytes);
   if (!sum || (limit_ != 0 && *sum > limit_)) {
-    const uint64_t free = limit_ == 0 ? std::numeric_limits<uint64_t>::max() - used_ : limit_ - used_;
-    return Error{ErrorCode::kOutOfMemory,
-                 str_cat("memory limit of ", format_bytes(limit_), ": ", name, " wants ", format_bytes(bytes), ", ",
-                         format_bytes(free), " are free; in use:", table(lines_))};
+    const std::string limit = limit_ == 0 ? "no memory limit" : str_cat("memory limit of ", format_bytes(limit_));
+    const uint64_t free = (limit_ == 0 ? std::numeric_limits<uint64_t>::max() : limit_) - used_;
+    return Error{ErrorCode::kOutOfMemory, str_cat(limit, ": ", name, " wants ", format_bytes(bytes), ", ",
+                                                  format_bytes(free), " are free; in use:", table(lines_))};
   }
   const size_t index = line_of(name);
   used_ = *sum;

@@ -3,6 +3,7 @@
 
 namespace stoker::math {
 
+const Functions& plain_functions() { return kFunctions; }
 const Functions& functions() { return kFunctions; }
 
 }  // namespace stoker::math

@@ -24,6 +24,10 @@ struct Functions {
 
 /// The fastest copy for this CPU, chosen once. All give the same bits: fma is exactly rounded, in hardware or not.
 const Functions& functions();
+/// The copy for the target's own instruction set; on x86-64 that means libm's fma.
+const Functions& plain_functions();
+/// The copy with FMA instructions, on x86-64 only.
+const Functions& fma_functions();
 
 namespace {
 

@@ -4,10 +4,6 @@
 
 namespace stoker::math {
 
-const Functions& fma_functions();    // math_x86_fma.cc
-const Functions& plain_functions();  // here, for the test too
-
-/// Without FMA instructions: libm's fma, which is correctly rounded too, only slower.
 const Functions& plain_functions() { return kFunctions; }
 
 const Functions& functions() {

@@ -3,7 +3,6 @@
 
 namespace stoker::math {
 
-const Functions& fma_functions();
 const Functions& fma_functions() { return kFunctions; }
 
 }  // namespace stoker::math
