@@ -50,12 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Vocabularies, Golden,
                          testing::Values("command-r", "deepseek-coder", "deepseek-llm", "falcon", "gemma-4", "gpt-2",
                                          "llama-bpe", "llama-spm", "mpt", "phi-3", "qwen2", "qwen35", "refact",
                                          "starcoder"),
-                         [](const auto& name) {
-                           std::string out = name.param;
-                           for (char& c : out)
-                             if (c == '-') c = '_';
-                           return out;
-                         });
+                         [](const auto& name) { return test_name(name.param); });
 
 }  // namespace
 }  // namespace stoker::text

@@ -24,9 +24,8 @@ inline std::filesystem::path vocab_path(const std::string& name) {
   return testdata_dir() / "vocabs" / ("ggml-vocab-" + name + ".gguf");
 }
 
-/// The real vocabulary `name`; a failure that says what to run, and null, when it is not there or does not load.
-inline std::unique_ptr<Tokenizer> load_vocab(const std::string& name) {
-  std::filesystem::path path = vocab_path(name);
+/// The tokenizer of a file; a failure that says what to run, and null, when it is not there or does not load.
+inline std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) {
     ADD_FAILURE() << path << " is missing: run tools/get-testdata";
     return nullptr;
@@ -42,6 +41,15 @@ inline std::unique_ptr<Tokenizer> load_vocab(const std::string& name) {
     return nullptr;
   }
   return std::move(tokenizer).value();
+}
+
+inline std::unique_ptr<Tokenizer> load_vocab(const std::string& name) { return load_tokenizer(vocab_path(name)); }
+
+/// A name that the test runner takes.
+inline std::string test_name(std::string name) {
+  for (char& c : name)
+    if (c == '-') c = '_';
+  return name;
 }
 
 }  // namespace stoker::text

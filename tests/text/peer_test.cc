@@ -1,0 +1,42 @@
+// Ids that other tokenizers give for the same files and texts, special tokens and BOS included.
+#include <gtest/gtest.h>
+
+#include "tests/text/golden_json.h"
+#include "tests/text/vocab_files.h"
+
+namespace stoker::text {
+namespace {
+
+void expect_ids(const Tokenizer& tokenizer, const nlohmann::json& golden, Tokenizer::EncodeOptions options) {
+  const auto& texts = golden.at("texts");
+  const auto& ids = golden.at("ids");
+  ASSERT_EQ(texts.size(), ids.size());
+  ASSERT_GT(texts.size(), 40u);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::string text = texts[i];
+    EXPECT_EQ(tokenizer.encode(text, options), ids[i].get<std::vector<TokenId>>()) << text;
+  }
+}
+
+class LlamaCpp : public testing::TestWithParam<std::string> {};
+
+TEST_P(LlamaCpp, SameIds) {
+  auto tokenizer = load_vocab(GetParam());
+  ASSERT_NE(tokenizer, nullptr);
+  expect_ids(*tokenizer, read_golden("ids-" + GetParam() + ".json"), {.add_special = true, .parse_special = true});
+}
+
+INSTANTIATE_TEST_SUITE_P(Vocabularies, LlamaCpp,
+                         testing::Values("aquila", "baichuan", "command-r", "deepseek-coder", "deepseek-llm", "falcon",
+                                         "gemma-4", "gpt-2", "gpt-neox", "llama-bpe", "llama-spm", "mpt", "phi-3",
+                                         "qwen2", "qwen35", "refact", "starcoder"),
+                         [](const auto& name) { return test_name(name.param); });
+
+TEST(HuggingFace, SameIdsWithTheDeepSeekVocabulary) {
+  auto tokenizer = load_tokenizer(STOKER_TOKENIZER_FILES "/deepseek.gguf");
+  ASSERT_NE(tokenizer, nullptr);
+  expect_ids(*tokenizer, read_golden("hf-deepseek.json"), {.add_special = false, .parse_special = true});
+}
+
+}  // namespace
+}  // namespace stoker::text
