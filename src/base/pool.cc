@@ -18,9 +18,12 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-// 50 us where a pause takes 25 ns (Zen 4): some wake-ups' worth. Longer gained nothing on two idle cores, and on two
-// cores shared by 15 others phases of 20 us took 2 (4000) to 5 times (16000) as long as with up to 2000.
-constexpr int kSpins = 2000;
+// Pauses (25 ns each on Zen 4) before a wait sleeps. At a barrier the others are a few microseconds away or wait for a
+// processor. Phases of 20 us by two threads, on two cores that 11 other processes wanted too, took 194 us with 500
+// pauses, 314 with 2000, 453 with 4000, 1455 with 16000; following what would have paid the last time gave 420.
+constexpr int kBarrierSpins = 1000;
+// Once per run, and between two steps of decoding there is some sampling to do.
+constexpr int kStartSpins = 4000;
 // With more threads than processors the one waited for may need this very processor.
 constexpr int kSpinsOversubscribed = 50;
 
@@ -59,8 +62,10 @@ struct Job {
 }  // namespace
 
 struct Pool::State {
-  int n_threads = 1;
-  int spins = kSpins;
+  explicit State(int threads_wanted) : n_threads(threads_wanted), crowded(n_threads > usable_cpus()) {}
+
+  const int n_threads;
+  const bool crowded;
   std::vector<std::thread> threads;
 
   Mutex turn;  ///< Held by the caller for the length of its run.
@@ -68,8 +73,8 @@ struct Pool::State {
   std::atomic<uint64_t> n_entries{0};
 
   // On lines of their own: arrivals must not take the line that waiters poll.
-  alignas(64) Gate start;
-  alignas(64) Gate generation;
+  alignas(64) Gate start{crowded ? kSpinsOversubscribed : kStartSpins};
+  alignas(64) Gate generation{crowded ? kSpinsOversubscribed : kBarrierSpins};
   alignas(64) std::atomic<int> n_arrived{0};
   alignas(64) std::atomic<int64_t> n_claimed{0};
 
@@ -83,7 +88,7 @@ struct Pool::State {
   void barrier() {
     const uint32_t seen = generation.value();
     arrive();
-    generation.wait_past(seen, spins);
+    generation.wait_past(seen);
   }
 };
 
@@ -104,17 +109,14 @@ Range Worker::share(int64_t n, int64_t unit) const {
   return {first * unit, last == n_units ? n : last * unit};
 }
 
-Pool::Pool() : state_(std::make_unique<State>()) {}
+Pool::Pool(int n_threads) : state_(std::make_unique<State>(n_threads)) {}
 
 Result<std::unique_ptr<Pool>> Pool::create(Options options) {
   if (options.n_threads < 1 || options.n_threads > kMaxThreads) {
     return Error{ErrorCode::kInvalidArgument,
                  str_cat("threads: ", options.n_threads, " is out of range, 1 to ", kMaxThreads, " are possible")};
   }
-  std::unique_ptr<Pool> pool(new Pool());
-  State& state = *pool->state_;
-  state.n_threads = options.n_threads;
-  if (options.n_threads > usable_cpus()) state.spins = kSpinsOversubscribed;
+  std::unique_ptr<Pool> pool(new Pool(options.n_threads));
   STOKER_TRY_STATUS(pool->start_threads());
   return pool;
 }
@@ -142,7 +144,7 @@ void Pool::work(int index) {
   pthread_setname_np(pthread_self(), str_cat("stoker-", index).c_str());
   State& state = *state_;
   for (uint32_t seen = 0;; ++seen) {
-    state.start.wait_past(seen, state.spins);
+    state.start.wait_past(seen);
     const Job job = state.job;
     if (job.call == nullptr) return;
     const FpEnvScope fp_env;

@@ -78,7 +78,7 @@ class Pool {
   uint64_t entries() const;
 
  protected:
-  Pool();
+  explicit Pool(int n_threads);
 
  private:
   friend class Worker;
