@@ -1,4 +1,5 @@
-// Short names for the AVX-512 instructions that the matrix products use. Lanes are the 16 rows of a group.
+// The AVX-512 instructions of the matrix products, under the names that kernels/vec/matmul_*.inc.h use.
+// Lanes are the 16 rows of a group.
 #pragma once
 
 // g++ 12 takes the undefined vectors inside its own intrinsics for ours (GCC bug 105593).
@@ -21,10 +22,14 @@ namespace {
 
 using Ints = __m512i;
 using Floats = __m512;
+constexpr int kWidth = 16;
+constexpr int kLineBytes = 64;
 
-constexpr int kLine = 64;  // Bytes of one 4-byte word of 16 rows.
+// How many activation rows a tile of floats takes.
+constexpr int kFloatRows = 8;
 
 STOKER_INLINE Ints load(const void* p) { return _mm512_loadu_si512(p); }
+STOKER_INLINE Floats load_floats(const float* p) { return _mm512_load_ps(p); }
 STOKER_INLINE void store(void* p, Ints v) { _mm512_store_si512(p, v); }
 STOKER_INLINE void store(float* p, Floats v) { _mm512_store_ps(p, v); }
 
@@ -42,9 +47,22 @@ STOKER_INLINE Ints both(Ints a, Ints b) { return _mm512_and_si512(a, b); }
 STOKER_INLINE Ints either(Ints a, Ints b) { return _mm512_or_si512(a, b); }
 STOKER_INLINE Ints shift_left(Ints v, int n) { return _mm512_slli_epi32(v, static_cast<unsigned>(n)); }
 STOKER_INLINE Ints shift_right(Ints v, int n) { return _mm512_srli_epi32(v, static_cast<unsigned>(n)); }
+STOKER_INLINE Ints shift_right_signed(Ints v, int n) { return _mm512_srai_epi32(v, static_cast<unsigned>(n)); }
+STOKER_INLINE Ints shift_left_by(Ints v, Ints n) { return _mm512_sllv_epi32(v, n); }
 // Shifts that let bits cross from byte to byte inside 16 bits: the caller masks.
 STOKER_INLINE Ints bits_up(Ints v, int n) { return _mm512_slli_epi16(v, static_cast<unsigned>(n)); }
 STOKER_INLINE Ints bits_down(Ints v, int n) { return _mm512_srli_epi16(v, static_cast<unsigned>(n)); }
+
+STOKER_INLINE Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+STOKER_INLINE Ints add_bytes(Ints a, Ints b) { return _mm512_add_epi8(a, b); }
+STOKER_INLINE Ints mul(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }
+STOKER_INLINE Ints select_less(Ints a, Ints b, Ints yes, Ints no) {
+  return _mm512_mask_mov_epi32(no, _mm512_cmplt_epi32_mask(a, b), yes);
+}
+// v + x in the bytes where test has the one bit of `bit`.
+STOKER_INLINE Ints add_where(Ints v, int x, Ints test, Ints bit) {
+  return _mm512_mask_add_epi8(v, _mm512_test_epi8_mask(test, bit), v, bytes(x));
+}
 
 // 16 bytes as a table, and its entries for indices 0 ... 15.
 STOKER_INLINE Ints table_of(const uint8_t (&codes)[16]) {
@@ -52,24 +70,21 @@ STOKER_INLINE Ints table_of(const uint8_t (&codes)[16]) {
 }
 STOKER_INLINE Ints look_up(Ints table, Ints index) { return _mm512_shuffle_epi8(table, index); }
 
-// c + four products of unsigned w and signed a per lane: exact, this instruction does not saturate.
-STOKER_INLINE Ints dot4(Ints c, Ints w, Ints a) { return _mm512_dpbusd_epi32(c, w, a); }
-// c + two products of signed 16-bit halves per lane.
-STOKER_INLINE Ints dot2(Ints c, Ints x, Ints y) { return _mm512_dpwssd_epi32(c, x, y); }
-STOKER_INLINE Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
-STOKER_INLINE Ints mul(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }
-
 STOKER_INLINE Floats fma(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 STOKER_INLINE Floats fma_minus(Floats a, Floats b, Floats c) { return _mm512_fmsub_ps(a, b, c); }
 STOKER_INLINE Floats mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 STOKER_INLINE Floats to_floats(Ints v) { return _mm512_cvtepi32_ps(v); }
+STOKER_INLINE Floats as_floats(Ints v) { return _mm512_castsi512_ps(v); }
 
-// 16 consecutive f16; the f16 in the low half of every lane; in the high half.
+// 16 consecutive f16; the f16 in the low half of every lane; in the high half; 16 consecutive bytes.
 STOKER_INLINE Floats halves(const void* p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
 }
 STOKER_INLINE Floats low_halves(Ints v) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(v)); }
 STOKER_INLINE Floats high_halves(Ints v) { return low_halves(shift_right(v, 16)); }
+STOKER_INLINE Ints exponents(const void* p) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
+}
 
 // Reads a line for the sake of the processor's own prefetcher, which follows whole-line reads in ascending order only.
 STOKER_INLINE void touch(const void* p) {
@@ -77,10 +92,6 @@ STOKER_INLINE void touch(const void* p) {
 }
 // Into the second-level cache.
 STOKER_INLINE void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
-
-// How a tile of n rows is cut: the dot products of `kStep` rows run side by side, to hide their latency.
-template <int N>
-constexpr int kStep = N == 8 ? 4 : N;
 
 }  // namespace
 }  // namespace stoker::kernels::avx512

@@ -1,0 +1,21 @@
+#include "kernels/avx512/matmul_dots.h"
+#include "kernels/avx512/matmul_types.h"
+
+namespace stoker::kernels::avx512 {
+namespace {
+
+#include "kernels/vec/matmul_rows.inc.h"
+//
+#include "kernels/vec/matmul_256.inc.h"
+//
+#include "kernels/vec/matmul_decode.inc.h"
+//
+#include "kernels/vec/matmul_types_256.inc.h"
+
+}  // namespace
+
+const MatmulKernels kMatmulQ4K = kernels_of<Family256<Q4K>>();
+const MatmulKernels kMatmulQ5K = kernels_of<Family256<Q5K>>();
+const MatmulKernels kMatmulQ6K = kernels_of<Family256<Q6K>>();
+
+}  // namespace stoker::kernels::avx512

@@ -1,0 +1,65 @@
+// The integer products with AVX-512 VNNI: unsigned weights (raised by Type::kOffset) times signed activations. The sums
+// start at -kOffset * (sum of the activations), which takes the raise out again. vpdpbusd does not saturate.
+#pragma once
+
+#include "kernels/avx512/matmul_simd.h"
+
+namespace stoker::kernels::avx512 {
+namespace {
+
+// Weights that have a sign are raised by 128.
+constexpr int kRaise = 128;
+STOKER_INLINE Ints raise(Ints v) { return _mm512_xor_si512(v, bytes(0x80)); }
+
+// How a tile of N rows is cut: the dot products of so many rows run side by side, to hide their latency.
+template <int N>
+constexpr int kStep = N == 8 ? 4 : N;
+
+// c + the products of the two signed halves of every lane.
+STOKER_INLINE Ints dot2(Ints c, Ints x, Ints y) { return _mm512_dpwssd_epi32(c, x, y); }
+// Halves for dot2.
+STOKER_INLINE Ints pair(Ints low, Ints high) { return either(low, shift_left(high, 16)); }
+
+#include "kernels/vec/matmul_sums.inc.h"
+
+// Adds to dots[t] the products of 4 n weights from v on and of kCount rows of activations, 256 bytes apart.
+template <int kCount, int n>
+STOKER_INLINE void add_dots(const Ints* v, const int8_t* q, Ints (&dots)[kCount]) {
+  STOKER_UNROLL for (int i = 0; i < n; ++i) {
+    STOKER_UNROLL for (int t = 0; t < kCount; ++t) {
+      dots[t] = _mm512_dpbusd_epi32(dots[t], v[i], word_of(q + t * 256 + 4 * i));
+    }
+  }
+}
+
+// Sums of a block of 32 for kStep<N> rows.
+template <class Type, int N>
+STOKER_INLINE void dots_32(const Ints (&v)[8], const int8_t* q, const int16_t* sums, Ints (&dots)[kStep<N>]) {
+  STOKER_UNROLL for (int t = 0; t < kStep<N>; ++t) dots[t] = ints(-Type::kOffset * sums[t * 8]);
+  add_dots<kStep<N>, 8>(v, q, dots);
+}
+
+// How totals_256 keeps a sub-scale.
+STOKER_INLINE Ints factor_of(Ints scale) { return scale; }
+
+// Adds factor * dot of sub-block `sub` of the 32 weights v; q and sums are those of the 32 weights.
+template <class Type, int N>
+STOKER_INLINE void add_dots_256(const Ints (&v)[8], int sub, Ints factor, const int8_t* q, const int16_t* sums,
+                                Ints (&totals)[N]) {
+  constexpr int kWords = 64 / Type::kSubs;
+  STOKER_UNROLL for (int first = 0; first < N; first += kStep<N>) {
+    Ints dots[kStep<N>];
+    STOKER_UNROLL for (int t = 0; t < kStep<N>; ++t) {
+      const int16_t* row = sums + (first + t) * 16;
+      dots[t] = ints(-Type::kOffset * (Type::kSubs == 16 ? row[sub] : row[0] + row[1]));
+    }
+    add_dots<kStep<N>, kWords>(v + sub * kWords, q + first * 256 + 4 * sub * kWords, dots);
+    STOKER_UNROLL for (int t = 0; t < kStep<N>; ++t) totals[first + t] = add(totals[first + t], mul(dots[t], factor));
+  }
+}
+
+template <class Type, int N>
+STOKER_INLINE void finish_totals_256(const uint8_t*, const int16_t*, Ints (&)[N]) {}
+
+}  // namespace
+}  // namespace stoker::kernels::avx512

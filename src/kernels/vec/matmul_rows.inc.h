@@ -1,0 +1,87 @@
+// From a tile (one group of 16 matrix rows times a few activation rows) to the three kernels of a type.
+//
+// A tile keeps its sums in registers from the first weight to the last: weights are decoded once per tile, each is
+// multiplied with all activation rows of the tile, and the f32 sums are written once. Nothing is expanded in memory, so
+// one row and many rows run the same code; 8 rows hide the decoding.
+//
+// Family::tile<N, kAhead> computes rows row ... row + N - 1 of one group, N up to Family::kRows <= 8, and with kAhead
+// fetches the next group meanwhile; Family::one is the kernel for a single row.
+
+// Packed weights that the tiles of many rows go over again: they stay in the second-level cache.
+constexpr int64_t kReuseBytes = 192 << 10;
+
+constexpr int kParts = 16 / kWidth;  // Vectors that make up the 16 rows of a group; lines and headers are cut likewise.
+
+using TileFn = void (*)(const MatmulArgs& args, int64_t group, int64_t row) noexcept;
+
+template <class Family, int N>
+constexpr TileFn kTileOf = Family::template tile<(N < Family::kRows ? N : Family::kRows), true>;
+
+template <class Family>
+constexpr TileFn kTiles[8] = {kTileOf<Family, 1>, kTileOf<Family, 2>, kTileOf<Family, 3>, kTileOf<Family, 4>,
+                              kTileOf<Family, 5>, kTileOf<Family, 6>, kTileOf<Family, 7>, kTileOf<Family, 8>};
+
+template <class Family>
+void rows_of_groups(const MatmulArgs& args, int64_t group_begin, int64_t group_end) {
+  constexpr int kRows = Family::kRows;
+  int64_t row = args.row_begin;
+  for (; args.row_end - row > 2 * kRows; row += kRows) {
+    for (int64_t g = group_begin; g < group_end; ++g) Family::template tile<kRows, false>(args, g, row);
+  }
+  // The rest in tiles of equal size: 9 rows are 4 and 5, for a tile of one row costs as much decoding as one of 8.
+  const int64_t rest = args.row_end - row;
+  for (int64_t n_tiles = (rest + kRows - 1) / kRows, i = 0; i < n_tiles; ++i) {
+    const int64_t begin = rest * i / n_tiles, end = rest * (i + 1) / n_tiles;
+    for (int64_t g = group_begin; g < group_end; ++g) kTiles<Family>[end - begin - 1](args, g, row + begin);
+  }
+}
+
+template <class Family>
+void any_rows(const MatmulArgs& args) noexcept {
+  const int64_t reuse = args.group_bytes < kReuseBytes ? kReuseBytes / args.group_bytes : 1;
+  for (int64_t g = args.group_begin; g < args.group_end; g += reuse) {
+    rows_of_groups<Family>(args, g, g + reuse < args.group_end ? g + reuse : args.group_end);
+  }
+}
+
+template <class Family>
+constexpr MatmulKernels kernels_of() {
+  return {Family::one, any_rows<Family>, any_rows<Family>};
+}
+
+STOKER_INLINE const uint8_t* group_start(const MatmulArgs& args, int64_t group) {
+  return reinterpret_cast<const uint8_t*>(args.w) + group * args.group_bytes;
+}
+
+// Fetches the next n bytes of the group that comes after, while this one is computed: for several rows the pauses
+// between reads are too long for the processor's own prefetcher.
+template <int n>
+STOKER_INLINE void prefetch_ahead(const uint8_t*& p) {
+  STOKER_UNROLL for (int i = 0; i < n; i += kLineBytes) prefetch(p + i);
+  p += n;
+}
+
+// f(part) for the vectors of a group. Code for few rows is unrolled, so that its sums stay in registers.
+template <int N, class F>
+STOKER_INLINE void for_parts(F f) {
+  if constexpr (N <= 2) {
+    STOKER_UNROLL for (int part = 0; part < kParts; ++part) f(part);
+  } else {
+    for (int part = 0; part < kParts; ++part) f(part);
+  }
+}
+
+template <int N>
+STOKER_INLINE void clear(Floats (&sums)[kParts][N]) {
+  STOKER_UNROLL for (int part = 0; part < kParts; ++part) {
+    STOKER_UNROLL for (int t = 0; t < N; ++t) sums[part][t] = floats(0);
+  }
+}
+
+template <int N>
+STOKER_INLINE void store_rows(const MatmulArgs& args, int64_t group, int64_t row, const Floats (&sums)[kParts][N]) {
+  STOKER_UNROLL for (int t = 0; t < N; ++t) {
+    float* y = args.y + (row + t) * args.y_stride + group * 16;
+    STOKER_UNROLL for (int part = 0; part < kParts; ++part) store(y + part * kWidth, sums[part][t]);
+  }
+}
