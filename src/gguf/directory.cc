@@ -77,7 +77,8 @@ Result<TypeInfo> check_type(const Cursor& cursor, const Field& field, uint64_t a
   return *info;
 }
 
-Result<uint64_t> byte_size(const Cursor& cursor, Field field, const TensorInfo& tensor, const TypeInfo& type) {
+Result<uint64_t> byte_size(const Cursor& cursor, Field field, uint64_t shape_at, const TensorInfo& tensor,
+                           const TypeInfo& type) {
   field.part = "shape";
   if (tensor.shape.back() % type.n_weights != 0)
     return cursor.error(
@@ -86,7 +87,7 @@ Result<uint64_t> byte_size(const Cursor& cursor, Field field, const TensorInfo& 
   const auto bytes =
       checked_mul(static_cast<uint64_t>(tensor.n_elements() / type.n_weights), static_cast<uint64_t>(type.n_bytes));
   if (!bytes)
-    return cursor.error(ErrorCode::kCorrupt, field, cursor.position(),
+    return cursor.error(ErrorCode::kCorrupt, field, shape_at,
                         str_cat(shape_text(tensor.shape), " of type ", type.name, ": more than 2^64 bytes"));
   return *bytes;
 }
@@ -95,6 +96,7 @@ Result<TensorInfo> read_tensor_info(Cursor& cursor, uint64_t number, uint64_t al
   TensorInfo tensor{};
   STOKER_TRY(tensor.name, read_name(cursor, number));
   Field field{.what = "tensor", .name = tensor.name};
+  const uint64_t shape_at = cursor.position();
   STOKER_TRY(tensor.shape, read_shape(cursor, field));
 
   field.part = "type";
@@ -103,7 +105,7 @@ Result<TensorInfo> read_tensor_info(Cursor& cursor, uint64_t number, uint64_t al
   const Result<TypeInfo> type = check_type(cursor, field, type_at, tensor.type_id);
   if (!type && !options.allow_unknown_types) return type.error();
   if (const auto info = type_info(tensor.type_id)) {
-    STOKER_TRY(tensor.bytes, byte_size(cursor, field, tensor, *info));
+    STOKER_TRY(tensor.bytes, byte_size(cursor, field, shape_at, tensor, *info));
   }
 
   field.part = "offset";
@@ -137,9 +139,10 @@ Status place(const Cursor& cursor, uint64_t data_begin, Directory& directory) {
   for (TensorInfo& tensor : directory.tensors) {
     const uint64_t room = data_begin <= size ? size - data_begin : 0;
     if (data_begin > size || tensor.offset > room || tensor.bytes > room - tensor.offset)
-      return place_error(cursor, tensor,
-                         str_cat("stands at byte ", tensor.offset, " of the data, which begin at byte ", data_begin,
-                                 "; the file has only ", size, " bytes: it is truncated, download it again"));
+      return place_error(
+          cursor, tensor,
+          str_cat("stands at byte ", tensor.offset, " of the data, which begin at byte ", data_begin,
+                  "; the file has only ", size, " bytes: it is truncated or damaged, download it again"));
     tensor.offset += data_begin;
     directory.data_end = std::max(directory.data_end, tensor.offset + tensor.bytes);
   }

@@ -39,14 +39,17 @@ template <class T>
 Result<Value> read_number(Cursor& cursor, ValueType type, const Field& field) {
   const uint64_t at = cursor.position();
   STOKER_TRY(const T number, cursor.number<T>(field));
-  if (type == ValueType::kBool) return Value{type, number != 0};
-  if constexpr (std::floating_point<T>) {
-    return Value{type, static_cast<double>(number)};
+  Value out{type, int64_t{0}};
+  if (type == ValueType::kBool) {
+    out.data = number != 0;
+  } else if constexpr (std::floating_point<T>) {
+    out.data = static_cast<double>(number);
   } else {
     if constexpr (std::same_as<T, uint64_t>)
       if (number > kMaxInt) return too_large(cursor, field, at, number);
-    return Value{type, static_cast<int64_t>(number)};
+    out.data = static_cast<int64_t>(number);
   }
+  return out;
 }
 
 /// `count` numbers that are known to lie in the file.
