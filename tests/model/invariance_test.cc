@@ -1,0 +1,179 @@
+// Promises P1 and P2: the bits of a row of logits depend on the tokens of its sequence alone. Each test computes the logits
+// of a text once, one token at a time, on scalar kernels with one thread, and then in other ways.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "tests/model/golden.h"
+
+namespace stoker::model {
+namespace {
+
+using namespace testing;
+using Rows = std::vector<std::vector<float>>;
+
+// Shapes that cross the borders: rows of 1 and 15 mod 16, heads of 16, 64, 80, 128 and 256, windows that end inside a tile, every
+// kernel class; 200 tokens cross three tiles.
+const std::vector<std::string>& models() {
+  static const std::vector<std::string> names = {"llama",        "llama-rows-1", "llama-rows-15", "llama-d64-mqa", "llama-d80-mha",
+                                                 "qwen3-d128",   "gemma2-d256",  "gemma3",        "gemma3-d256",   "llama-fused-qkv",
+                                                 "qwen2",        "mix-gemma3",   "mix-qwen2",     "type-q4_1",     "type-q5_0",
+                                                 "type-q8_0",    "type-q4_k",    "type-q6_k",     "type-q2_k",     "type-q3_k",
+                                                 "type-q5_k",    "type-iq4_xs",  "type-iq4_nl",   "type-mxfp4",    "type-q4_0",
+                                                 "type-q5_1",    "type-f16",     "type-bf16",     "tied-q6_k",     "tied-q4_1"};
+  return names;
+}
+
+std::vector<int32_t> text(int64_t n_vocab, size_t n, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> tokens(n);
+  for (int32_t& token : tokens) token = static_cast<int32_t>(random() % static_cast<uint32_t>(n_vocab));
+  return tokens;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+void expect_same(const Rows& got, const Rows& want, const std::string& how) {
+  ASSERT_EQ(got.size(), want.size());
+  size_t differ = 0;
+  for (size_t i = 0; i < got.size(); ++i) differ += !same_bits(got[i], want[i]);
+  EXPECT_EQ(differ, 0u) << how << ": rows differ, of " << got.size();
+}
+
+/// The reference of a model and text: one token at a time, scalar kernels, one thread, pages in order.
+Rows alone(const std::string& name, const std::vector<int32_t>& tokens, kernels::KvType kv = kernels::KvType::kF16) {
+  Loaded loaded(tiny_path(name), {.isa = Isa::kScalar, .threads = 1, .kv = kv});
+  return all_logits(loaded, tokens, 1);
+}
+
+class Invariance : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    Loaded loaded(tiny_path(GetParam()));
+    tokens_ = text(loaded.n_vocab(), 200, 1);
+    want_ = alone(GetParam(), tokens_);
+  }
+  std::vector<int32_t> tokens_;
+  Rows want_;
+};
+
+/// One way of cutting the work.
+struct Cut {
+  int64_t chunk;
+  int threads;
+};
+
+std::vector<Cut> cuts(Isa isa) {
+  if (std::getenv("STOKER_LONG_TESTS")) {
+    std::vector<Cut> all;
+    for (int64_t chunk : {1, 2, 3, 7, 16, 64, 512}) {
+      for (int threads : {1, 2, 3, 4}) all.push_back({chunk, threads});
+    }
+    return all;
+  }
+  if (isa == Isa::kScalar) return {{16, 2}, {512, 1}};
+  return {{1, 2}, {2, 1}, {3, 3}, {7, 2}, {16, 1}, {64, 4}, {512, 2}};
+}
+
+TEST_P(Invariance, AnyChunkAnyIsaAnyThreads) {
+  for (Isa isa : available_isas()) {
+    if (!kernels::table_for(isa)) continue;  // not built yet; runnable_tables() says which are
+    for (const Cut& cut : cuts(isa)) {
+      Loaded loaded(tiny_path(GetParam()), {.isa = isa, .threads = cut.threads, .kv = kernels::KvType::kF16});
+      expect_same(all_logits(loaded, tokens_, cut.chunk), want_,
+                  std::string(isa_name(isa)) + ", " + std::to_string(cut.threads) + " threads, chunks of " + std::to_string(cut.chunk));
+    }
+  }
+}
+
+/// Feeds several sequences in mixed batches: at each call some of them go on by a few tokens, others by one.
+TEST_P(Invariance, MixedWithOtherSequences) {
+  Loaded loaded(tiny_path(GetParam()), {.isa = available_isas().back(), .threads = 2, .kv = kernels::KvType::kF16, .positions = 4096, .scatter_seed = 7});
+  constexpr size_t kSequences = 5;
+  std::vector<std::vector<int32_t>> texts;
+  std::vector<Rows> got(kSequences);
+  std::vector<Sequence> sequences;
+  for (size_t s = 0; s < kSequences; ++s) {
+    texts.push_back(s == 0 ? tokens_ : text(loaded.n_vocab(), 60 + 37 * s, static_cast<uint32_t>(s)));
+    sequences.emplace_back(*loaded.kv);
+  }
+  std::mt19937 random(3);
+  for (bool more = true; more;) {
+    more = false;
+    std::vector<Span> batch;
+    std::vector<size_t> who;
+    for (size_t s = 0; s < kSequences; ++s) {
+      const auto at = static_cast<size_t>(sequences[s].length());
+      const size_t left = texts[s].size() - at;
+      if (left == 0) continue;
+      more = true;
+      const size_t n = std::min(left, random() % 2 ? size_t{1} : size_t{1} + random() % 9);
+      batch.push_back({.sequence = &sequences[s], .tokens = std::span(texts[s]).subspan(at, n), .position = static_cast<int64_t>(at),
+                       .logits = {0, static_cast<int64_t>(n)}});
+      who.push_back(s);
+    }
+    if (!more) break;
+    auto outputs = loaded.runner->forward(batch);
+    ASSERT_TRUE(outputs) << outputs.error().message;
+    int64_t row = 0;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      for (size_t j = 0; j < batch[i].tokens.size(); ++j, ++row) {
+        got[who[i]].emplace_back(outputs->logits_row(row), outputs->logits_row(row) + loaded.n_vocab());
+      }
+    }
+  }
+  expect_same(got[0], want_, "sequence 0 of 5");
+  for (size_t s : {size_t{2}, size_t{4}}) expect_same(got[s], alone(GetParam(), texts[s]), "sequence " + std::to_string(s) + " of 5");
+}
+
+TEST_P(Invariance, ForkedTruncatedRecycled) {
+  Loaded loaded(tiny_path(GetParam()), {.isa = available_isas().back(), .threads = 2, .kv = kernels::KvType::kF16, .positions = 1024, .scatter_seed = 11});
+  const auto feed = [&](Sequence& sequence, std::span<const int32_t> tokens, Rows* rows) {
+    for (size_t at = 0; at < tokens.size(); at += 32) {
+      const auto part = tokens.subspan(at, std::min<size_t>(32, tokens.size() - at));
+      const Span span{.sequence = &sequence, .tokens = part, .position = sequence.length(), .logits = {0, static_cast<int64_t>(part.size())}};
+      auto outputs = loaded.runner->forward({&span, 1});
+      ASSERT_TRUE(outputs) << outputs.error().message;
+      for (int64_t i = 0; rows && i < outputs->n_logits; ++i) rows->emplace_back(outputs->logits_row(i), outputs->logits_row(i) + loaded.n_vocab());
+    }
+  };
+  const std::span<const int32_t> all(tokens_);
+  {  // fill and free pages, so that later ones hold another text's K and V
+    Sequence other(*loaded.kv);
+    feed(other, text(loaded.n_vocab(), 500, 99), nullptr);
+  }
+  Sequence first(*loaded.kv);
+  feed(first, all.first(100), nullptr);
+  Sequence fork = first.fork();
+  feed(first, text(loaded.n_vocab(), 40, 5), nullptr);  // the original goes another way
+  Rows rows;
+  feed(fork, all.subspan(100), &rows);
+  expect_same(rows, Rows(want_.begin() + 100, want_.end()), "fork at 100");
+  ASSERT_TRUE(first.truncate(70));
+  rows.clear();
+  feed(first, all.subspan(70), &rows);
+  expect_same(rows, Rows(want_.begin() + 70, want_.end()), "cut to 70 and continued");
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, Invariance, ::testing::ValuesIn(models()), [](const auto& tested) {
+  std::string name = tested.param;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+
+TEST(InvarianceKv, OtherElementTypes) {
+  for (kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kF32}) {
+    for (const char* name : {"llama", "llama-d80-mha", "gemma3"}) {
+      Loaded loaded(tiny_path(name), {.isa = available_isas().back(), .threads = 2, .kv = kv, .scatter_seed = 5});
+      const auto tokens = text(loaded.n_vocab(), 150, 2);
+      expect_same(all_logits(loaded, tokens, 64), alone(name, tokens, kv), std::string(name) + ", kv type " + std::to_string(static_cast<int>(kv)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker::model
