@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "base/str_cat.h"
 #include "kernels/table.h"
 #include "kernels/tables_internal.h"
@@ -7,49 +5,13 @@
 namespace stoker::kernels {
 namespace {
 
-void fill_scalar(Table& table) noexcept {
-#ifdef STOKER_SCALAR_MATMUL
-  scalar::fill_matmul(table);
-#endif
-#ifdef STOKER_SCALAR_VECTOR
-  scalar::fill_vector(table);
-#endif
-  (void)table;
-}
-
-void fill_avx2(Table& table) noexcept {
-#ifdef STOKER_AVX2_MATMUL
-  avx2::fill_matmul(table);
-#endif
-#ifdef STOKER_AVX2_VECTOR
-  avx2::fill_vector(table);
-#endif
-  (void)table;
-}
-
-void fill_avx512(Table& table) noexcept {
-#ifdef STOKER_AVX512_MATMUL
-  avx512::fill_matmul(table);
-#endif
-#ifdef STOKER_AVX512_VECTOR
-  avx512::fill_vector(table);
-#endif
-  (void)table;
-}
-
-bool runs_here(Isa isa) {
-  const std::vector<Isa>& isas = available_isas();
-  return std::find(isas.begin(), isas.end(), isa) != isas.end();
-}
-
 // Each set starts from the next worse one of its family, so that a set with a few kernels of its own is never slower
 // than the one below it. A set without any (avxvnni, amx and neon so far) is that one under another name.
 Table make_table(Isa isa) {
   Table table{};
-  fill_scalar(table);
-  const bool has_avx2_base = isa == Isa::kAvx2 || isa == Isa::kAvxVnni || isa == Isa::kAvx512 || isa == Isa::kAmx;
-  if (has_avx2_base && runs_here(Isa::kAvx2)) fill_avx2(table);
-  if (isa == Isa::kAvx512 || isa == Isa::kAmx) fill_avx512(table);
+  scalar::fill_matmul(table);
+  scalar::fill_vector(table);
+  if (isa != Isa::kScalar) fill_native(isa, table);
   table.isa = isa;
   return table;
 }

@@ -3,20 +3,23 @@
 
 #include "kernels/table.h"
 
-// fill_matmul sets matmul, matmul_isa, pack and row; fill_vector sets everything else.
-#define STOKER_TABLE_FILLERS(set)          \
-  namespace set {                          \
-  void fill_matmul(Table& table) noexcept; \
-  void fill_vector(Table& table) noexcept; \
-  }
-
 namespace stoker::kernels {
 
-STOKER_TABLE_FILLERS(scalar)
-STOKER_TABLE_FILLERS(avx2)
-STOKER_TABLE_FILLERS(avx512)
-STOKER_TABLE_FILLERS(neon)
+// In each set: fill_matmul sets matmul, matmul_isa, pack and row; fill_vector everything else.
+namespace scalar {
+void fill_matmul(Table& table) noexcept;
+void fill_vector(Table& table) noexcept;
+}  // namespace scalar
+namespace avx2 {
+void fill_matmul(Table& table) noexcept;
+void fill_vector(Table& table) noexcept;
+}  // namespace avx2
+namespace avx512 {
+void fill_matmul(Table& table) noexcept;
+void fill_vector(Table& table) noexcept;
+}  // namespace avx512
+
+/// Overwrites the scalar entries of `table` with what this build has for `isa` and the sets below it.
+void fill_native(Isa isa, Table& table) noexcept;
 
 }  // namespace stoker::kernels
-
-#undef STOKER_TABLE_FILLERS

@@ -193,19 +193,6 @@ TEST_P(Matmul, AnotherOrderGivesOtherBits) {
   EXPECT_GT(differences, 0);
 }
 
-TEST(MatmulTables, OriginIsToldAndEveryTypeIsThere) {
-  for (const Table* table : kernels::runnable_tables()) {
-    for (const FileType& type : kFileTypes) {
-      const auto id = static_cast<size_t>(type.type);
-      EXPECT_TRUE(table->matmul[id].one && table->matmul[id].few && table->matmul[id].many) << type.name;
-      EXPECT_TRUE(table->pack[id] && table->row[id]) << type.name;
-      const bool is_scalar = table->matmul[id].many == kernels::scalar_table().matmul[id].many;
-      EXPECT_EQ(is_scalar, table->matmul_isa[id] == Isa::kScalar) << isa_name(table->isa) << " " << type.name;
-    }
-    EXPECT_EQ(table->matmul[static_cast<size_t>(gguf::TensorType::kIQ2XXS)].one, nullptr);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Types, Matmul, ::testing::ValuesIn(kFileTypes),
                          [](const auto& test) { return std::string(test.param.name); });
 
