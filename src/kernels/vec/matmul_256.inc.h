@@ -11,15 +11,17 @@ struct Block256 {
   const int16_t* sums;
 };
 
-// Sum over the sub-blocks of scale * dot, for the rows of one vector.
-template <class Type, int N>
-STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, Ints (&totals)[N]) {
+// Sum over the sub-blocks of scale * dot, for the rows of one vector. With kAhead its share of the next group is
+// fetched, evenly spread: more at a time than the processor can have under way would stop it.
+template <class Type, int N, bool kAhead>
+STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, const uint8_t*& ahead, Ints (&totals)[N]) {
   alignas(64) int32_t factors[Type::kSubs][kWidth];
   STOKER_UNROLL for (int j = 0; j < Type::kSubs; ++j) store(factors[j], factor_of(Type::sub_scale(lines, j)));
   STOKER_UNROLL for (int t = 0; t < N; ++t) totals[t] = ints(0);
   constexpr int kSubsHere = Type::kSubs / 8;  // In the 32 weights that are decoded at a time.
   for (int part = 0; part < 8 / Type::kPeriod; ++part) {
     STOKER_UNROLL for (int c = 0; c < Type::kPeriod; ++c) {
+      if (kAhead) prefetch_ahead<(Type::kLines * kLineBytes + Type::kHeader) / 8 / kParts>(ahead);
       Ints v[8];
       Type::decode(lines, part, c, v);
       const int chunk = part * Type::kPeriod + c;
@@ -67,10 +69,9 @@ struct Family256 {
     for (int64_t s = 0; s < n_blocks; ++s) {
       const Block256 x = activations(args, s, row);
       if (Type::kJumps) touch_block(lines);
-      if (kAhead) prefetch_ahead<kBlockBytes + Type::kHeader>(ahead);
       for_parts<N>([&](int part) __attribute__((always_inline)) {
         Ints totals[N];
-        totals_256<Type, N>(lines_of(lines, part), x, totals);
+        totals_256<Type, N, kAhead>(lines_of(lines, part), x, ahead, totals);
         scale_totals_256<Type, N>(lines_of(lines, part), header_of(header, part), x, totals, sums[part]);
       });
       lines += kBlockBytes;
@@ -112,12 +113,13 @@ struct Family256 {
   static STOKER_INLINE void one_group(const MatmulArgs& args, int64_t group) {
     const int64_t n_blocks = args.k / 256, row = args.row_begin;
     const uint8_t* lines = group_start(args, group);
+    const uint8_t* none_ahead = nullptr;
     auto* waiting = reinterpret_cast<int32_t*>(args.scratch);
     for (int64_t s = 0; s < n_blocks; ++s) {
       if (Type::kJumps) touch_block(lines);
       for (int part = 0; part < kParts; ++part) {
         Ints totals[1];
-        totals_256<Type, 1>(lines_of(lines, part), activations(args, s, row), totals);
+        totals_256<Type, 1, false>(lines_of(lines, part), activations(args, s, row), none_ahead, totals);
         store(waiting + 16 * s + part * kWidth, totals[0]);
       }
       lines += kBlockBytes;

@@ -22,7 +22,7 @@ constexpr TileFn kTiles[8] = {kTileOf<Family, 1>, kTileOf<Family, 2>, kTileOf<Fa
                               kTileOf<Family, 5>, kTileOf<Family, 6>, kTileOf<Family, 7>, kTileOf<Family, 8>};
 
 template <class Family>
-void rows_of_groups(const MatmulArgs& args, int64_t group_begin, int64_t group_end) {
+void rows_of_groups(const MatmulArgs& args, int64_t group_begin, int64_t group_end) noexcept {
   constexpr int kRows = Family::kRows;
   int64_t row = args.row_begin;
   for (; args.row_end - row > 2 * kRows; row += kRows) {
