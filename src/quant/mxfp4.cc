@@ -19,8 +19,8 @@ void MXFP4::encode(const float* x, Block& block) {
   uint8_t nibbles[kWeights];
   for (int i = 0; i < kWeights; ++i) {
     // The first of the closest: 0 rather than the other zero, 8.
-    const auto further = [&](int8_t a, int8_t b) { return std::fabs(d * a - x[i]) < std::fabs(d * b - x[i]); };
-    nibbles[i] = static_cast<uint8_t>(std::min_element(kLevels, kLevels + 16, further) - kLevels);
+    const auto closer = [&](int8_t a, int8_t b) { return std::fabs(d * a - x[i]) < std::fabs(d * b - x[i]); };
+    nibbles[i] = static_cast<uint8_t>(std::min_element(kLevels, kLevels + 16, closer) - kLevels);
   }
   join_nibbles(nibbles, block.qs);
 }
