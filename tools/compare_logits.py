@@ -10,6 +10,7 @@ The KL divergence is over the whole vocabulary where FILE has logits and the log
 the cache; else it is that of the ten best tokens and the rest as one, for both engines.
 Exit code 1: the distance is above 1.15 times llama.cpp's over all texts or above 1.4 times on one, or the perplexity
 is off by more than 1 % and three standard errors.
+Run it with the interpreter that tools/venv prints.
 """
 import argparse
 import json

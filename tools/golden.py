@@ -6,6 +6,7 @@ usage: golden.py tiny DIR [NAME...]    of the models that tiny_model.py made or 
 
 Both hold the float64 reference's scores and how far llama.cpp (`tools/venv --peers`) is from them. `real` also keeps
 the log-probabilities of the whole vocabulary, 0.2 to 1 MB per token, in ${STOKER_HOME:-~/.cache/stoker}/reference.
+Run it with the interpreter that tools/venv prints.
 """
 import argparse
 import hashlib

@@ -7,6 +7,7 @@ usage: llamacpp.py MODEL --tokens IDS.json --out LOGITS.f32 [--kv f16|f32] [--no
 LOGITS.f32 is raw little-endian f32 [n, n_vocab]. --tokenize prints ids with BOS and EOS as the file asks.
 Needs the environment of `tools/venv --peers`. The parameter structs are patched by offset; their defaults are compared
 first, so that another version of the wheel fails instead of measuring something else.
+Run it with the interpreter that tools/venv prints.
 """
 import argparse
 import ctypes as C

@@ -8,6 +8,7 @@ IDS.json: a list of ids, or an object with "tokens" or "ids". OUT.json has what 
 tokens, logprobs (natural; entry i is that of token i + 1 given tokens 0...i), top ([id, logprob] per position),
 perplexity. OUT.npz has tokens, logprobs, top_ids, top_logprobs and with --full log_probs: f32 [n, n_vocab].
 Without --out a summary is printed. --greedy prints the N best next tokens, their margins and the runners-up.
+Run it with the interpreter that tools/venv prints.
 """
 import argparse
 import json

@@ -7,6 +7,7 @@ usage: tiny_model.py list                  their names
 F32 models leave no room for quantization noise: an engine that computes in f32 agrees with tools/reference.py to about
 1e-5, so these find wrong formulas. The others have one tensor type each, or the mixtures of real files.
 A file that this very program wrote is left as it is.
+Run it with the interpreter that tools/venv prints.
 """
 import argparse
 import hashlib
