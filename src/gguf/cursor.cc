@@ -56,7 +56,7 @@ Result<std::string> Cursor::text(uint64_t max_bytes, const Field& field) {
   if (length > max_bytes)
     return error(ErrorCode::kCorrupt, field, at,
                  str_cat("its length says ", length, " bytes, at most ", max_bytes, " are allowed"));
-  STOKER_TRY_STATUS(charge(sizeof(std::string) + length, field));
+  STOKER_TRY_STATUS(charge(length, field));
   std::string out;
   out.reserve(static_cast<size_t>(length));
   for (uint64_t done = 0; done < length;) {

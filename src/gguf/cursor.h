@@ -26,7 +26,7 @@ struct Field {
 /// before it is known to lie inside the file; all that is kept from a header is charged to one budget.
 class Cursor {
  public:
-  /// What the header of one file may take in memory. A vocabulary of 262144 tokens with its merges takes some 40 MiB.
+  /// What the header of one file may take in memory. A vocabulary of 262144 tokens takes some 15 MiB.
   static constexpr uint64_t kMaxKeptBytes = 512u << 20;
 
   explicit Cursor(const Source& source);
@@ -57,16 +57,17 @@ class Cursor {
     return load<T>(at, big_endian_);
   }
 
-  /// A length and that many bytes. kCorrupt: longer than `max_bytes` or than the rest of the file.
+  /// A length and that many bytes, which are charged. kCorrupt: longer than `max_bytes` or than the rest of the file.
   Result<std::string> text(uint64_t max_bytes, const Field& field);
 
   /// Enters `bytes` that are about to be kept. kUnsupported: more than kMaxKeptBytes.
   Status charge(uint64_t bytes, const Field& field);
+  uint64_t kept_bytes() const { return kept_bytes_; }
 
   /// "FILE: FIELD at byte N: TEXT".
   Error error(ErrorCode code, const Field& field, uint64_t at, std::string_view text) const;
 
-  static constexpr size_t kWindow = 1u << 20;
+  static constexpr size_t kWindow = 256u << 10;
 
  private:
   Status refill(uint64_t bytes, const Field& field);

@@ -60,6 +60,8 @@ class File {
   /// Metadata of the first shard, in file order.
   const std::vector<std::pair<std::string, Value>>& metadata() const { return metadata_; }
   const Value* find(std::string_view key) const;
+  /// About what metadata and tensor directory take in memory as long as this lives, for the ledger.
+  uint64_t header_bytes() const { return header_bytes_; }
   /// Things worth telling that are no reason to refuse (gaps between tensors, trailing bytes ...), a line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -86,6 +88,7 @@ class File {
   std::vector<std::pair<std::string, Value>> metadata_;
   std::vector<uint32_t> tensor_index_, key_index_;  // positions in the vectors above, in the order of names
   std::vector<std::string> notes_;
+  uint64_t header_bytes_ = 0;
   std::span<const std::byte> memory_;  // instead of shards_ for a file that was parsed from memory
 };
 

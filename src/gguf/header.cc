@@ -122,6 +122,7 @@ Result<Header> read_header(const Source& source, File::Options options) {
   STOKER_TRY(const uint64_t alignment, alignment_of(source, header.metadata));
   STOKER_TRY_STATUS(check_quantization_version(source, header.metadata));
   STOKER_TRY(header.directory, read_directory(cursor, n_tensors, alignment, options));
+  header.kept_bytes = cursor.kept_bytes();
   STOKER_TRY_STATUS(check_tail(source, alignment, header));
   return header;
 }

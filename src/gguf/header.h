@@ -14,6 +14,7 @@ struct Header {
   bool big_endian = false;
   Metadata metadata;
   Directory directory;
+  uint64_t kept_bytes = 0;  ///< What the above takes in memory.
 };
 
 /// kCorrupt, kUnsupported: name the file, the field and the byte.

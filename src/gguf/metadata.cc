@@ -84,7 +84,8 @@ Status read_numbers(Cursor& cursor, uint64_t count, Field field, Array& out) {
 }
 
 Status read_strings(Cursor& cursor, uint64_t count, Field field, Array& out) {
-  out.strings.reserve(static_cast<size_t>(std::min(count, kMaxReserve)));
+  STOKER_TRY_STATUS(cursor.charge(count * sizeof(std::string), field));
+  out.strings.reserve(static_cast<size_t>(count));
   for (uint64_t i = 0; i < count; ++i) {
     field.element = static_cast<int64_t>(i);
     STOKER_TRY(std::string text, cursor.text(kMaxTextBytes, field));

@@ -70,6 +70,7 @@ Result<File> Reader::read(const Source& source, File::Options options) {
   out.metadata_ = std::move(header.metadata);
   out.tensors_ = std::move(header.directory.tensors);
   out.notes_ = std::move(header.directory.notes);
+  out.header_bytes_ = header.kept_bytes;
   out.key_index_ =
       sorted_index(out.metadata_.size(), [&](size_t i) -> std::string_view { return out.metadata_[i].first; });
   out.tensor_index_ =
@@ -101,6 +102,7 @@ Status Reader::append_shard(File& all, File shard, const std::string& path) {
   if (total && own_total && *total != *own_total)
     return Error{ErrorCode::kCorrupt, str_cat(path, ": key 'split.tensors.count' is ", *own_total,
                                               ", in the first shard ", *total, ": they do not belong together")};
+  all.header_bytes_ += shard.header_bytes_;
   const int index = static_cast<int>(all.shards_.size());
   for (TensorInfo& tensor : shard.tensors_) {
     tensor.shard = index;
