@@ -5,11 +5,7 @@
 #include "base/progress.h"
 #include "base/str_cat.h"
 #include "cli/common.h"
-#if __has_include("gguf/verify.h")
 #include "gguf/verify.h"
-#else
-namespace stoker::gguf { struct Verdict { uint64_t n_bad = 0, first_bad = 0; std::string reason; }; inline Verdict verify_blocks(TensorType, std::span<const std::byte>) { return {}; } }
-#endif
 
 namespace stoker::cli {
 namespace {
@@ -25,10 +21,9 @@ Result<std::string> verify_tensor(const gguf::File& file, const gguf::TensorInfo
     if (cancelled) return Error{ErrorCode::kCancelled, "cancelled"};
     window.resize(std::min(step, tensor.bytes - at));
     STOKER_TRY_STATUS(file.read_tensor(tensor, at, window));
-    const auto verdict = gguf::verify_blocks(tensor.type(), window);
+    const auto fault = gguf::verify_tensor(tensor.type(), window);
     progress.add(window.size());
-    if (verdict.n_bad == 0) continue;
-    return str_cat("tensor ", tensor.name, ": block ", at / block + verdict.first_bad, ": ", verdict.reason);
+    if (fault) return str_cat("tensor ", tensor.name, ": block ", at / block + fault->block, ": ", fault->reason);
   }
   return std::string();
 }

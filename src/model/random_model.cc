@@ -1,0 +1,101 @@
+#include "model/random_model.h"
+
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/str_cat.h"
+#include "gguf/writer.h"
+#include "model/arch/arch.h"
+
+namespace stoker::model {
+namespace {
+
+/// Numbers that are the same everywhere: splitmix64, uniform with a given standard deviation.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  float uniform(float deviation) {
+    state_ += 0x9e3779b97f4a7c15;
+    uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    z ^= z >> 31;
+    const float unit = static_cast<float>(z >> 40) * 0x1p-24f - 0.5f;
+    return unit * 3.4641016f * deviation;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+class RandomModelWriter {
+ public:
+  RandomModelWriter(const ModelConfig& config, uint64_t seed) : config_(config), random_(seed), writer_(config.arch->name) {}
+
+  Result<std::string> write() {
+    add_keys();
+    for (const GlobalTensorSpec& spec : config_.arch->globals) {
+      if (spec.need != Need::kRequired) continue;
+      STOKER_TRY_STATUS(add(std::string(spec.name), std::holds_alternative<Matrix Weights::*>(spec.slot), spec.rows, spec.cols, 0));
+    }
+    for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
+      for (const TensorSpec& spec : config_.arch->tensors) {
+        if (spec.need == Need::kOptional) continue;
+        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name), std::holds_alternative<Matrix LayerWeights::*>(spec.slot), spec.rows, spec.cols, layer));
+      }
+    }
+    return writer_.bytes();
+  }
+
+ private:
+  void u32(std::string_view key, int64_t value) { writer_.add_u32(str_cat(config_.arch->name, ".", key), static_cast<uint32_t>(value)); }
+  void f32(std::string_view key, float value) { writer_.add_f32(str_cat(config_.arch->name, ".", key), value); }
+
+  void add_keys() {
+    u32("block_count", config_.n_layers);
+    u32("context_length", config_.context_length);
+    u32("embedding_length", config_.dim);
+    u32("feed_forward_length", config_.ff_dim[0]);
+    u32("attention.head_count", config_.n_heads[0]);
+    u32("attention.head_count_kv", config_.n_kv_heads[0]);
+    u32("attention.key_length", config_.k_dim);
+    u32("attention.value_length", config_.v_dim);
+    u32("rope.dimension_count", config_.rope_dims);
+    f32("attention.layer_norm_rms_epsilon", config_.norm_eps);
+    f32("rope.freq_base", config_.rope_base);
+    for (const KeySpec& spec : config_.arch->keys) {
+      if (auto number = std::get_if<int64_t ModelConfig::*>(&spec.field)) u32(spec.key, config_.*(*number));
+      if (auto number = std::get_if<float ModelConfig::*>(&spec.field); number && config_.*(*number) >= static_cast<float>(spec.min)) {
+        f32(spec.key, config_.*(*number));
+      }
+    }
+  }
+
+  Status add(const std::string& name, bool matrix, Dim rows, Dim cols, int64_t layer) {
+    std::vector<int64_t> shape{resolve(rows, config_, layer)};
+    if (matrix) shape.push_back(resolve(cols, config_, layer));
+    std::vector<float> values(static_cast<size_t>(matrix ? shape[0] * shape[1] : shape[0]));
+    const float deviation = matrix ? 1.0f / std::sqrt(static_cast<float>(shape[1])) : 0.1f;
+    for (float& value : values) value = (matrix ? 0.0f : 1.0f) + random_.uniform(deviation);
+    return writer_.add_tensor(name, gguf::TensorType::kF32, std::move(shape), std::as_bytes(std::span(values)));
+  }
+
+  const ModelConfig& config_;
+  Random random_;
+  gguf::Writer writer_;
+};
+
+}  // namespace
+
+Result<std::string> random_model(ModelConfig config, int64_t n_layers, int64_t vocab, uint64_t seed) {
+  if (n_layers < 1 || n_layers > 64 || vocab < 1 || vocab > 65536 || !config.arch || config.dim < 1) {
+    return Error{ErrorCode::kInvalidArgument, str_cat("a random model of ", n_layers, " layers and ", vocab, " tokens; wanted 1 to 64 and 1 to 65536")};
+  }
+  config.n_layers = config.n_file_layers = n_layers;
+  config.n_vocab = vocab;
+  return RandomModelWriter(config, seed).write();
+}
+
+}  // namespace stoker::model
