@@ -102,6 +102,7 @@ Status read_roles(const gguf::File& file, Source& out) {
 Status read_suppressed(const gguf::File& file, Source& out) {
   STOKER_TRY(const gguf::Array* array, file.array(key_name("suppress_tokens")));
   if (array == nullptr) return Ok{};
+  if (array->size() != array->ints.size()) return corrupt("suppress_tokens", "wanted integers");
   for (int64_t id : array->ints)
     if (id >= 0 && std::cmp_less(id, out.tokens.size())) out.suppressed.push_back(static_cast<TokenId>(id));
   return Ok{};

@@ -28,8 +28,12 @@ void TextTable::reserve(size_t count) {
 void TextTable::grow(const Texts& texts) {
   std::vector<Slot> old = std::move(slots_);
   reserve(old.size());
-  for (const Slot& slot : old)
-    if (slot.id != kNone) place(hash(texts.at(slot.begin, slot.size)), slot);
+  for (Slot& slot : old) {
+    if (slot.id == kNone) continue;
+    uint64_t h = hash(texts.at(slot.begin, slot.size));  // The seed may be new.
+    slot.tag = tag(h);
+    place(h, slot);
+  }
 }
 
 size_t TextTable::insert_all(const Texts& texts, const std::vector<bool>& wanted) {
@@ -52,7 +56,7 @@ size_t TextTable::insert_all(const Texts& texts, const std::vector<bool>& wanted
 int32_t TextTable::insert(const Texts& texts, int32_t id, uint64_t h) {
   if (used_ + used_ / 3 + 1 >= slots_.size()) {
     grow(texts);
-    h = hash(texts[static_cast<size_t>(id)]);  // The seed may be new.
+    h = hash(texts[static_cast<size_t>(id)]);
   }
   size_t begin = texts.begin(static_cast<size_t>(id));
   std::string_view text = texts[static_cast<size_t>(id)];
