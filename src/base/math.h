@@ -24,7 +24,7 @@ double pow(double base, double y);
 struct SinCos {
   double sin, cos;
 };
-/// 1.1 ulp for |x| <= 1e6; NaN above 2^30.
+/// 1.1 ulp for |x| <= 2^21 (about 2 million positions of rope); NaN beyond, where the reduction by pi/2 is not exact.
 SinCos sincos(double x);
 
 /// The IEEE square root.

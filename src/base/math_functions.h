@@ -200,8 +200,9 @@ inline SinCos sincos_impl(double x) {
                                     -1.0 / 87178291200.0,
                                     1.0 / 20922789888000.0,
                                     -1.0 / 6402373705728000.0};
-  if (!(x <= 0x1p30 && x >= -0x1p30)) return {kNaN, kNaN};
-  // x - k pi/2 = r + r_low, pi/2 in 33 + 33 + 53 bits.
+  // x - k pi/2 = r + r_low, pi/2 in 33 + 32 + 53 bits: k has at most 21, so k times the second is exact. From 2^22 on
+  // results near zero lose all their digits.
+  if (!(x <= 0x1p21 && x >= -0x1p21)) return {kNaN, kNaN};
   const double k = round_even(x * 0x1.45f306dc9c883p-1);
   const double head = fma_(k, -0x1.921fb544p+0, x);
   const double t = fma_(k, -0x1.0b4611a6p-34, head), t_low = fma_(k, -0x1.0b4611a6p-34, head - t);

@@ -15,7 +15,7 @@
 namespace stoker {
 namespace {
 
-uint32_t bits(float x) { return std::bit_cast<uint32_t>(x); }
+[[maybe_unused]] uint32_t bits(float x) { return std::bit_cast<uint32_t>(x); }
 
 /// The value of a half by its definition in IEEE 754.
 double value_of(uint16_t half) {
