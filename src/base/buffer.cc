@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <limits>
+#include <optional>
 
 #include "base/checked.h"
 #include "base/memory_limit.h"

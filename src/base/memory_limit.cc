@@ -1,5 +1,9 @@
 #include "base/memory_limit.h"
 
+#include <unistd.h>
+
+#include <fstream>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -82,6 +86,13 @@ int cpu_quota(const std::string& root) {
     if (quota != 0 && (smallest == 0 || quota < smallest)) smallest = quota;
   }
   return smallest;
+}
+
+uint64_t resident_bytes() {
+  std::ifstream in("/proc/self/statm");
+  uint64_t total = 0, resident = 0;
+  in >> total >> resident;
+  return in ? resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
 }  // namespace stoker

@@ -20,6 +20,9 @@ MemoryLimit memory_limit(const std::string& root = "");
 /// The CPU quota of the same trees in whole processors (floor, at least 1); 0: none.
 int cpu_quota(const std::string& root = "");
 
+/// What the system counts as resident for this process now: anonymous, file-backed and shared pages. 0: unknown.
+uint64_t resident_bytes();
+
 /// "6G", "512M", "1048576K", "2T": digits and a suffix, powers of 1024. kInvalidArgument: says which of: empty value,
 /// missing suffix, sign, fraction, overflow, other characters.
 Result<uint64_t> parse_size(const std::string& text);
