@@ -2,10 +2,9 @@
 
 #include <unistd.h>
 
-#include <fstream>
-
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <optional>
 
 #include "base/cgroup.h"

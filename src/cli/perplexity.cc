@@ -44,10 +44,9 @@ int run(Args& args) {
     options.logits = std::fopen(args.logits.c_str(), "wb");
     if (!options.logits) return fail(Error{ErrorCode::kIo, str_cat(args.logits, ": cannot be written")});
   }
-  const int64_t positions = std::min(n, *context);
-  if (auto status = (*engine)->load(std::max<int64_t>(1, positions), std::min(args.model.batch, std::max<int64_t>(1, positions))); !status) {
-    return fail(status.error());
-  }
+  const int64_t positions = std::max<int64_t>(1, std::min(n, *context));
+  const engine::Engine::Needs needs{.positions = positions, .max_rows = std::min(args.model.batch, positions), .max_logits = 64};
+  if (auto status = (*engine)->load(needs); !status) return fail(status.error());
   watch_signals();
   Result<engine::Scores> scores = Error{ErrorCode::kCancelled, ""};
   {

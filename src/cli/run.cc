@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/log.h"
+#include "base/memory_limit.h"
 #include "base/str_cat.h"
 #include "cli/common.h"
 #include "engine/generate.h"
@@ -32,6 +34,15 @@ void print_statistics(const engine::Generated& g, const engine::Engine& engine) 
                rate(g.decode_tokens, g.decode_seconds), std::string(engine::stop_name(g.stop)).c_str());
 }
 
+/// With --verbose: what the memory limit was spent on, and what the system says of this process.
+void print_memory(engine::Engine& engine) {
+  if (!log_enabled(LogLevel::kInfo)) return;
+  for (const Ledger::Line& line : engine.ledger().lines()) {
+    std::fprintf(stderr, "memory: %-16s %s\n", line.name.c_str(), format_bytes(line.bytes).c_str());
+  }
+  std::fprintf(stderr, "memory: %-16s %s\n", "resident", format_bytes(resident_bytes()).c_str());
+}
+
 int run(Args& args) {
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
@@ -53,7 +64,7 @@ int run(Args& args) {
   if (!positions) return fail(positions.error());
 
   const auto rows = std::min<int64_t>(args.model.batch, static_cast<int64_t>(prompt->size()));
-  if (auto status = (*engine)->load(*positions, rows); !status) return fail(status.error());
+  if (auto status = (*engine)->load({.positions = *positions, .max_rows = rows}); !status) return fail(status.error());
   if (!args.json) std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context), static_cast<unsigned long long>(args.sampler.seed));
 
   bool written = true;
@@ -68,6 +79,7 @@ int run(Args& args) {
   }
   if (!written) return fail_output();
   if (!args.json) print_statistics(*generated, **engine);
+  print_memory(**engine);
   if (args.digest) std::fprintf(stderr, "digest: %s\n", digest.hex().c_str());
   return kOk;
 }

@@ -48,6 +48,7 @@ Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
     return Error{ErrorCode::kInvalidArgument, str_cat("batch is ", e.options_.batch, ", wanted 1 to 65536")};
   }
   e.ledger_ = std::make_unique<Ledger>(e.options_.memory_bytes ? e.options_.memory_bytes : default_memory_limit());
+  STOKER_TRY(e.process_, e.ledger_->charge("process", Ledger::kProcessBytes));
   STOKER_TRY(e.pool_, make_pool(e.options_));
   STOKER_TRY(gguf::File file, gguf::File::open(e.options_.path));
   e.file_ = std::make_unique<gguf::File>(std::move(file));
@@ -62,11 +63,11 @@ Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
   return engine;
 }
 
-std::vector<Ledger::Line> Engine::memory(int64_t positions, int64_t max_rows) const {
+std::vector<Ledger::Line> Engine::memory(const Needs& needs) const {
   std::vector<Ledger::Line> lines = model_->load_memory(pool_->size());
-  const auto kv = static_cast<uint64_t>(model_->plan().kv.page_bytes * pages_for(positions));
+  const auto kv = static_cast<uint64_t>(model_->plan().kv.page_bytes * pages_for(needs.positions));
   lines.push_back({"kv cache", kv, 0});
-  for (auto& line : model::Runner::memory(model_->plan(), {.max_rows = max_rows}, pool_->size())) lines.push_back(std::move(line));
+  for (auto& line : model::Runner::memory(model_->plan(), {.max_rows = needs.max_rows, .max_logits = needs.max_logits}, pool_->size())) lines.push_back(std::move(line));
   return lines;
 }
 
@@ -75,22 +76,22 @@ Result<int64_t> Engine::context(int64_t n_sequences) const {
   if (options_.context < 0) return Error{ErrorCode::kInvalidArgument, str_cat("a context of ", options_.context, " positions")};
   if (options_.context > 0) return options_.context;
   int64_t context = std::min(trained, kDefaultContext);
-  const uint64_t fixed = total(memory(0, options_.batch)) + (4u << 20);
+  const uint64_t fixed = total(memory({.max_rows = options_.batch})) + (4u << 20);
   const uint64_t available = ledger_->available();
   const auto page = static_cast<uint64_t>(model_->plan().kv.page_bytes);
   const uint64_t pages = available > fixed ? (available - fixed) / page / static_cast<uint64_t>(n_sequences) : 0;
-  if (pages == 0) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(kPage * n_sequences, options_.batch))};
+  if (pages == 0) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory({.positions = kPage * n_sequences, .max_rows = options_.batch}))};
   if (pages < static_cast<uint64_t>(pages_for(context))) context = static_cast<int64_t>(pages) * kPage;
   return context;
 }
 
-Status Engine::load(int64_t positions, int64_t max_rows) {
+Status Engine::load(const Needs& needs) {
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<Ledger::Line> wanted = memory(positions, max_rows);
+  const std::vector<Ledger::Line> wanted = memory(needs);
   if (total(wanted) > ledger_->available()) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(wanted)};
-  STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv, {.n_pages = std::max<int64_t>(1, pages_for(positions))}));
+  STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv, {.n_pages = std::max<int64_t>(1, pages_for(needs.positions))}));
   STOKER_TRY_STATUS(model_->read(*file_, *ledger_, *pool_));
-  STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_, {.max_rows = max_rows}));
+  STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_, {.max_rows = needs.max_rows, .max_logits = needs.max_logits}));
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return Ok{};
 }

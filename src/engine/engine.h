@@ -40,9 +40,15 @@ class Engine {
   /// kInvalidArgument: a context that the model cannot have. kOutOfMemory: not even 64 positions fit; with the table.
   Result<int64_t> context(int64_t n_sequences = 1) const;
 
-  /// Reserves key-value memory for `positions` in all and scratch for calls of at most `max_rows` rows, reads the weights.
+  /// What a run needs reserved.
+  struct Needs {
+    int64_t positions = 0;   ///< Key-value memory, all sequences together.
+    int64_t max_rows = 0;    ///< Most rows of one forward call.
+    int64_t max_logits = 1;  ///< Rows of logits that stand in memory at once.
+  };
+  /// Reserves all of it, then reads the weights.
   /// kOutOfMemory: refused before anything is read, with a table of what needs what.
-  Status load(int64_t positions, int64_t max_rows);
+  Status load(const Needs& needs);
 
   const EngineOptions& options() const { return options_; }
   const gguf::File& file() const { return *file_; }
@@ -60,10 +66,11 @@ class Engine {
 
  private:
   Engine() = default;
-  std::vector<Ledger::Line> memory(int64_t positions, int64_t max_rows) const;
+  std::vector<Ledger::Line> memory(const Needs& needs) const;
 
   EngineOptions options_;
   std::unique_ptr<Ledger> ledger_;
+  Charge process_;
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<gguf::File> file_;
   std::unique_ptr<text::Tokenizer> tokenizer_;

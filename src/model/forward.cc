@@ -14,7 +14,6 @@ using kernels::kTilePositions;
 
 // Logits of many rows come in blocks of about this size.
 constexpr int64_t kLogitsBytes = 32 << 20;
-constexpr int64_t kMaxLogitsRows = 64;
 
 struct Sizes {
   int64_t stride, rows;  // logits
@@ -31,7 +30,7 @@ int64_t quantized_row_bytes(const Plan& plan) {
 Sizes sizes_of(const Plan& plan, const Runner::Options& options, int n_workers) {
   Sizes s{};
   s.stride = plan.head.w->padded_out();
-  s.rows = std::clamp<int64_t>(kLogitsBytes / (s.stride * 4), 1, kMaxLogitsRows);
+  s.rows = std::clamp<int64_t>(kLogitsBytes / (s.stride * 4), 1, std::max<int64_t>(1, options.max_logits));
   s.rope_stride = round_up<int64_t>(plan.config->rope_dims / 2, 16);
   int64_t floats = 2 * static_cast<int64_t>(plan.ropes.size()) * s.rope_stride;
   for (int64_t row : plan.row_floats) floats += row;

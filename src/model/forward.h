@@ -68,7 +68,8 @@ class LogitsConsumer {
 class Runner {
  public:
   struct Options {
-    int64_t max_rows = 512;  ///< Most tokens in one call.
+    int64_t max_rows = 512;   ///< Most tokens in one call.
+    int64_t max_logits = 64;  ///< Rows of logits that stand in memory at once; fewer where that is more than 32 MiB.
   };
   /// Bytes of scratch that `create` charges, by name.
   static std::vector<Ledger::Line> memory(const Plan& plan, const Options& options, int n_workers);
