@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/str_cat.h"
 #include "tests/base/temp_dir.h"
 
@@ -182,6 +184,14 @@ TEST(MemoryLimit, ThisMachineIsKnown) {
   const MemoryLimit limit = memory_limit();
   EXPECT_GT(limit.bytes, 16 * kMiB);
   EXPECT_FALSE(limit.source.empty());
+}
+
+TEST(ResidentBytes, GrowsWithWhatIsTouched) {
+  const uint64_t before = resident_bytes();
+  EXPECT_GT(before, 0u);
+  std::vector<char> touched(32 * kMiB, 1);
+  EXPECT_GE(resident_bytes(), before + 30 * kMiB);
+  EXPECT_EQ(touched.back(), 1);
 }
 
 }  // namespace
