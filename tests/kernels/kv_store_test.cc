@@ -37,6 +37,25 @@ TEST(KvStore, SameBytesAsScalarForAllRuns) {
   }
 }
 
+TEST(KvStore, TouchesOnlyItsPositions) {
+  for (KvType type : kTypes) {
+    const HeadShape shape{type, 40, 40};
+    for (const Table* table : runnable_tables()) {
+      for (int64_t begin = 0; begin < 64; begin += 3) {
+        for (int64_t n : {1, 2, 3, 8, 16, 21, 61}) {
+          if (begin + n > 64) continue;
+          KvPages expected(shape, 64), actual(shape, 64);
+          expected.store(scalar_table(), begin, begin + n, 1);
+          actual.store(*table, begin, begin + n);
+          const size_t bytes = static_cast<size_t>(kv_tile_bytes(type, 40)) * 2;
+          ASSERT_EQ(std::memcmp(expected.k_tile(0), actual.k_tile(0), bytes), 0)
+              << isa_name(table->isa) << ' ' << name_of(shape) << ", " << n << " from " << begin;
+        }
+      }
+    }
+  }
+}
+
 TEST(KvStore, ValuesLieWhereTheLayoutSays) {
   for (KvType type : kTypes) {
     const HeadShape shape{type, 40, 24};

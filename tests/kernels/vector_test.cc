@@ -14,14 +14,21 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 float* at(Fenced& values) { return values.data(); }
 
-/// Runs `run(table, x, y, n)` on every table, for odd sizes and odd numbers: `y` must be the scalar's, and its
-/// neighbours intact; then the same with y = x.
-void expect_scalar_bits(const std::function<void(const Table&, const float*, float*, int64_t)>& run, bool wild = true) {
+/// Normal numbers, whose sums show every change of order, tiny ones, odd ones, and odd ones with NaN and infinity.
+std::vector<float> inputs(int kind, int64_t n) {
+  const auto count = static_cast<size_t>(n);
+  const auto seed = static_cast<uint32_t>(n);
+  if (kind == 0) return normal_values(count, seed, 3.0f);
+  if (kind == 1) return normal_values(count, seed, 1e-30f);
+  return odd_values(count, seed, kind == 3);
+}
+
+/// Runs `run(table, x, y, n)` on every table: `y` must be the scalar's and its neighbours intact; then again in place.
+void expect_scalar_bits(const std::function<void(const Table&, const float*, float*, int64_t)>& run) {
   for (const Table* table : runnable_tables()) {
     for (int64_t n : kSizes) {
-      for (float scale : {1.0f, 20.0f, 1e-30f}) {
-        std::vector<float> x = odd_values(static_cast<size_t>(n), static_cast<uint32_t>(n), wild && n > 3);
-        for (float& value : x) value *= scale;
+      for (int kind = 0; kind < 4; ++kind) {
+        const std::vector<float> x = inputs(kind, n);
         Fenced input(x), expected(x.size()), actual(x.size()), in_place(x);
         run(scalar_table(), at(input), at(expected), n);
         run(*table, at(input), at(actual), n);
@@ -52,6 +59,36 @@ TEST(Vector, GatesSameBits) {
   const std::vector<float> up = odd_values(2880, 7, true);
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.silu_mul(x, up.data(), n, y); });
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu_mul(x, up.data(), n, y); });
+}
+
+/// All magnitudes and both signs, and 1000 neighbours of every place where a function changes its course.
+std::vector<float> many_arguments() {
+  std::vector<float> x;
+  for (uint32_t magnitude = 0; magnitude < 0x7f800000u; magnitude += 49999) {
+    x.push_back(std::bit_cast<float>(magnitude));
+    x.push_back(-x.back());
+  }
+  for (float border : {0.34657359f, 0.625f, 5.0f, 10.0f, 43.5f, 44.0f, 87.0f, 88.0f}) {
+    for (uint32_t i = 0; i < 1000; ++i) {
+      x.push_back(std::bit_cast<float>(std::bit_cast<uint32_t>(border) - 500 + i));
+      x.push_back(-x.back());
+    }
+  }
+  return x;
+}
+
+TEST(Vector, FunctionsSameBitsForManyArguments) {
+  const std::vector<float> x = many_arguments(), one(x.size(), 1.0f);
+  const auto n = static_cast<int64_t>(x.size());
+  const auto run = [&](const Table& table) {
+    std::vector<float> silu(x.size()), gelu(x.size()), tanh = x;
+    table.silu_mul(x.data(), one.data(), n, silu.data());
+    table.gelu_mul(x.data(), one.data(), n, gelu.data());
+    table.softcap(tanh.data(), 1.0f, n);
+    return std::vector{bits(silu), bits(gelu), bits(tanh)};
+  };
+  const auto expected = run(scalar_table());
+  for (const Table* table : runnable_tables()) EXPECT_TRUE(run(*table) == expected) << isa_name(table->isa);
 }
 
 TEST(Vector, SoftcapSameBits) {

@@ -43,10 +43,14 @@ struct Tile {
   Range seen;               ///< By any query.
 };
 
-/// Calls f(first, count) for queries in blocks of at most kMost, as equal as can be.
+template <int kMost>
+STOKER_INLINE int blocks_of(int n) {
+  return (n + kMost - 1) / kMost;
+}
+/// Calls f(first, count) for n things in blocks of at most kMost, as equal as can be.
 template <int kMost, class F>
 STOKER_INLINE void for_blocks(int n, F f) {
-  const int n_blocks = (n + kMost - 1) / kMost;
+  const int n_blocks = blocks_of<kMost>(n);
   for (int block = 0; block < n_blocks; ++block) {
     const int first = block * n / n_blocks;
     f(first, (block + 1) * n / n_blocks - first);
@@ -168,31 +172,38 @@ struct Expanded {
   static constexpr int kBlock = kRegisters == 32 ? 12 : 6, kValueBlock = 6;
   static constexpr int kScoreVectors = 2, kValueVectors = vectors_for(kValueBlock, 4);
   static constexpr int kFewest = 9;  // Queries in a call.
-  static constexpr int kSmallestBlock =
-      kRegisters == 32 ? 6 : 4;  // Of for_blocks from there on: 13 = 7 + 6, 9 = 5 + 4.
+  // The smallest blocks from there on: 13 = 7 + 6 of at most 12, 9 = 5 + 4 of at most 6.
+  static constexpr int kSmallest = kBlock == 12 ? 6 : 4, kSmallestValue = 4;
   static constexpr int kPanel = kScoreVectors * kWidth;
   static_assert(kPanel <= AttentionScratch::kPanelPositions);
   static_assert(kValueVectors * kWidth <= AttentionScratch::kPanelDims);
 
+  static void expand_keys(const Work& w, const Tile& tile, int p) {
+    const Value* k = reinterpret_cast<const Value*>(tile.k) + p;
+    for (int d = 0; d < w.args.k_dim; ++d) {
+      STOKER_UNROLL for (int b = 0; b < kScoreVectors; ++b) {
+        store_floats(w.k_panel + d * kPanel + kWidth * b, Cache::load(k + d * kTile + kWidth * b));
+      }
+    }
+  }
+
   static void scores(const Work& w, const Tile& tile) {
     const int dims = w.args.k_dim;
+    const int n_calls = kTile / kPanel * blocks_of<kBlock>(w.args.n_queries);
+    Ahead ahead = spread(tile.v, static_cast<int64_t>(sizeof(Value)) * kTile * w.args.v_dim, n_calls * dims);
     for (int p = 0; p < tile.seen.end; p += kPanel) {
       if (p + kPanel <= tile.seen.begin) continue;
-      const Value* k = reinterpret_cast<const Value*>(tile.k) + p;
-      for (int d = 0; d < dims; ++d) {
-        STOKER_UNROLL for (int b = 0; b < kScoreVectors; ++b) {
-          store_floats(w.k_panel + d * kPanel + kWidth * b, Cache::load(k + d * kTile + kWidth * b));
-        }
-      }
+      expand_keys(w, tile, p);
       for_blocks<kBlock>(w.args.n_queries, [&](int first, int count) {
-        with_constant<kSmallestBlock, kBlock>(count, [&](auto constant) {
+        with_constant<kSmallest, kBlock>(count, [&](auto constant) {
           score_block<Panel, decltype(constant)::value, kScoreVectors>({.q = w.q + first * w.layout.padded_k,
                                                                         .k = w.k_panel,
                                                                         .stride = kPanel,
                                                                         .dims = dims,
                                                                         .scores = w.scores + first * kTile + p,
-                                                                        .ahead = {}});
+                                                                        .ahead = ahead});
         });
+        ahead.at += ahead.step * dims;
       });
     }
   }
@@ -212,6 +223,8 @@ struct Expanded {
 
   static void values(const Work& w, const Tile& tile) {
     const int n_vectors = (w.args.v_dim + kWidth - 1) / kWidth;
+    const int n_calls = blocks_of<kValueVectors>(n_vectors) * blocks_of<kValueBlock>(w.args.n_queries);
+    Ahead ahead = spread(tile.next_k, static_cast<int64_t>(sizeof(Value)) * kTile * w.args.k_dim, n_calls * kTile);
     for_blocks<kValueVectors>(n_vectors, [&](int first_vector, int n) {
       expand_values(w, tile, first_vector * kWidth, n);
       for_blocks<kValueBlock>(w.args.n_queries, [&](int first, int count) {
@@ -220,8 +233,10 @@ struct Expanded {
         job.v = w.v_panel;
         job.stride = n * kWidth;
         job.out += first_vector * kWidth;
+        job.ahead = ahead;
+        ahead.at += ahead.step * kTile;
         with_constant<1, kValueVectors>(n, [&](auto vectors) {
-          with_constant<4, kValueBlock>(count, [&](auto queries) {
+          with_constant<kSmallestValue, kValueBlock>(count, [&](auto queries) {
             value_block<Panel, decltype(queries)::value, decltype(vectors)::value>(job);
           });
         });
@@ -329,7 +344,12 @@ inline void finish(const Work& w) {
       Floats v = load_floats(out + d);
       if (sink) v = fma(v, factor, floats(0.0f));
       // The + 0 removes negative zeros: their sign could depend on masked rows.
-      store_part(w.args.queries[i].out + d, fma(v, inverse, floats(0.0f)), dims - d);
+      const Floats result = fma(v, inverse, floats(0.0f));
+      if (d + kWidth <= dims) {
+        store_floats(w.args.queries[i].out + d, result);
+      } else {
+        store_part(w.args.queries[i].out + d, result, dims - d);
+      }
     }
   }
 }

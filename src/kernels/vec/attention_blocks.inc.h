@@ -16,27 +16,28 @@ constexpr int pair_vectors_for(int n, int most) {
   return vectors;
 }
 
-// How the values of a cache become floats. A panel is a part of a tile that was expanded to f32 before.
+// How the values of a cache become floats, and at most how many lines of what comes next are fetched beside one row of
+// them. A panel is a part of a tile that was expanded to f32 before.
 struct HalfCache {
   using Value = uint16_t;
-  static constexpr bool kPrefetch = true;
+  static constexpr int kMostLines = 8;
   STOKER_INLINE static Floats load(const Value* p) { return load_halves(p); }
 };
 struct FloatCache {
   using Value = float;
-  static constexpr bool kPrefetch = true;
+  static constexpr int kMostLines = 8;
   STOKER_INLINE static Floats load(const Value* p) { return load_floats(p); }
 };
 struct Panel {
   using Value = float;
-  static constexpr bool kPrefetch = false;
+  static constexpr int kMostLines = 1;
   STOKER_INLINE static Floats load(const Value* p) { return load_floats(p); }
 };
 /// Eight values, for the last dimensions of a head when vectors are wider.
 template <class Cache>
 struct Eight {
   using Value = typename Cache::Value;
-  static constexpr bool kPrefetch = false;
+  static constexpr int kMostLines = 0;
   STOKER_INLINE static Floats load(const Value* p) { return load_8(p); }
 };
 
@@ -50,7 +51,14 @@ STOKER_INLINE void fetch(Ahead& ahead) {
   STOKER_UNROLL for (int i = 0; i < kLines; ++i) prefetch_l2(ahead.at + 64 * i);
   ahead.at += ahead.step;
 }
-constexpr int lines_for(int bytes) { return bytes < 64 ? 1 : bytes / 64; }
+/// `bytes` from `at` on, over that many iterations.
+STOKER_INLINE Ahead spread(const std::byte* at, int64_t bytes, int64_t iterations) {
+  return {at, (bytes + iterations - 1) / iterations};
+}
+constexpr int lines_for(int bytes, int most = 8) {
+  const int lines = bytes < 64 ? 1 : bytes / 64;
+  return lines < most ? lines : most;
+}
 
 /// acc[i][b] += x[i * kStride] * vector b at y.
 template <class Cache, int kQ, int kVectors, int kStride>
@@ -90,7 +98,8 @@ struct ScoreJob {
 
 template <class Cache, int kQ, int kVectors>
 __attribute__((noinline)) void score_block(const ScoreJob& job) {
-  constexpr int kLines = lines_for(kVectors * kWidth * static_cast<int>(sizeof(typename Cache::Value)));
+  constexpr int kLines =
+      lines_for(kVectors * kWidth * static_cast<int>(sizeof(typename Cache::Value)), Cache::kMostLines);
   Floats acc[kQ][kVectors];
   clear(acc);
   const auto* k = static_cast<const typename Cache::Value*>(job.k);
@@ -98,7 +107,7 @@ __attribute__((noinline)) void score_block(const ScoreJob& job) {
   Ahead ahead = job.ahead;
   for (int d = 0; d < job.dims; ++d, k += job.stride, q += kQ) {
     multiply_add<Cache, kQ, kVectors, 1>(q, k, acc);
-    if constexpr (Cache::kPrefetch) fetch<kLines>(ahead);
+    fetch<kLines>(ahead);
   }
   STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
     STOKER_UNROLL for (int b = 0; b < kVectors; ++b) store_floats(job.scores + kTile * i + kWidth * b, acc[i][b]);
@@ -154,7 +163,8 @@ STOKER_INLINE void ragged_positions(const ValueJob& job, int begin, int end, Flo
 
 template <class Cache, int kQ, int kVectors>
 __attribute__((noinline)) void value_block(const ValueJob& job) {
-  constexpr int kLines = lines_for(kVectors * kWidth * static_cast<int>(sizeof(typename Cache::Value)));
+  constexpr int kLines =
+      lines_for(kVectors * kWidth * static_cast<int>(sizeof(typename Cache::Value)), Cache::kMostLines);
   Floats acc[kQ][kVectors];
   clear(acc);
   ragged_positions<Cache>(job, job.all.begin, job.common.begin, acc);
@@ -162,7 +172,7 @@ __attribute__((noinline)) void value_block(const ValueJob& job) {
   Ahead ahead = job.ahead;
   for (int p = job.common.begin; p < job.common.end; ++p, v += job.stride) {
     multiply_add<Cache, kQ, kVectors, kTile>(job.weights + p, v, acc);
-    if constexpr (Cache::kPrefetch) fetch<kLines>(ahead);
+    fetch<kLines>(ahead);
   }
   ragged_positions<Cache>(job, job.common.end, job.all.end, acc);
   merge_values(job, acc);

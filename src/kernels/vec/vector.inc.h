@@ -27,11 +27,21 @@ STOKER_INLINE float sum_of_squares(const float* x, int64_t n) {
   return sum_lanes(lanes);
 }
 
-/// One vector of x and one of y: the pairs (x0, x1) turned by the angles of c and s.
+// A whole vector, or the first n lanes: partial stores are slow on some CPUs.
+STOKER_INLINE Floats load_first(const float* p, int64_t n) { return n >= kWidth ? load_floats(p) : load_part(p, n); }
+STOKER_INLINE void store_first(float* p, Floats v, int64_t n) {
+  if (n >= kWidth) {
+    store_floats(p, v);
+  } else {
+    store_part(p, v, n);
+  }
+}
+
+/// Turns the pairs (x0[i], x1[i]) by the angles of c and s.
 STOKER_INLINE void rotate_halves(float* x0, float* x1, Floats c, Floats s, int64_t n) {
-  const Floats a = load_part(x0, n), b = load_part(x1, n);
-  store_part(x0, fma_minus(a, c, mul(b, s)), n);
-  store_part(x1, fma(a, s, mul(b, c)), n);
+  const Floats a = load_first(x0, n), b = load_first(x1, n);
+  store_first(x0, fma_minus(a, c, mul(b, s)), n);
+  store_first(x1, fma(a, s, mul(b, c)), n);
 }
 
 /// Even lanes of x: x0 c - x1 s, odd lanes: x0 s + x1 c; cs holds c s c s ...

@@ -33,20 +33,20 @@ void softcap(float* x, float cap, int64_t n) noexcept {
 
 void rope_interleaved(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept {
   for (int64_t i = 0; i < n_pairs; i += kWidth) {
-    const int64_t left = n_pairs - i;
-    const Floats c = load_part(cos + i, left), s = load_part(sin + i, left);
+    const int64_t left = n_pairs - i, n_values = 2 * left;
+    const Floats c = load_first(cos + i, left), s = load_first(sin + i, left);
     float* low = x + 2 * i;
-    store_part(low, rotate_pairs(load_part(low, 2 * left), interleave_low(c, s)), 2 * left);
-    if (2 * left <= kWidth) break;
+    store_first(low, rotate_pairs(load_first(low, n_values), interleave_low(c, s)), n_values);
+    if (n_values <= kWidth) break;
     float* high = low + kWidth;
-    store_part(high, rotate_pairs(load_part(high, 2 * left - kWidth), interleave_high(c, s)), 2 * left - kWidth);
+    store_first(high, rotate_pairs(load_first(high, n_values - kWidth), interleave_high(c, s)), n_values - kWidth);
   }
 }
 
 void rope_halves(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept {
   for (int64_t i = 0; i < n_pairs; i += kWidth) {
-    const int64_t left = smaller(n_pairs - i, kWidth);
-    rotate_halves(x + i, x + n_pairs + i, load_part(cos + i, left), load_part(sin + i, left), left);
+    const int64_t left = n_pairs - i;
+    rotate_halves(x + i, x + n_pairs + i, load_first(cos + i, left), load_first(sin + i, left), left);
   }
 }
 
@@ -68,7 +68,7 @@ int64_t argmax(const float* x, int64_t n) noexcept {
   const Floats best = floats(max_lane(top));
   for (i = 0; i < n; i += kWidth) {
     const int count = static_cast<int>(smaller(n - i, kWidth));
-    const uint32_t hits = equal_lanes(load_part(x + i, count), best) & ((1u << count) - 1u);
+    const uint32_t hits = equal_lanes(load_first(x + i, count), best) & ((1u << count) - 1u);
     if (hits != 0) return i + __builtin_ctz(hits);
   }
   return 0;  // Nothing but NaN.
