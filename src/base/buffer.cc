@@ -15,8 +15,6 @@
 namespace stoker {
 namespace {
 
-constexpr uint64_t kHugePage = 2u << 20;
-
 /// `size` bytes whose address is a multiple of `align`, both multiples of the page size; null: the system refuses.
 std::byte* map_aligned(uint64_t size, uint64_t align, uint64_t page) {
   const uint64_t slack = align > page ? align - page : 0;
@@ -50,6 +48,12 @@ void Buffer::reset() {
   data_ = nullptr;
   size_ = mapped_ = 0;
   charge_.release();
+}
+
+uint64_t Buffer::charged(uint64_t bytes) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t unit = bytes >= kHugePage ? kHugePage : page;
+  return checked_round_up<uint64_t>(bytes, unit).value_or(std::numeric_limits<uint64_t>::max());
 }
 
 Result<Buffer> Buffer::allocate(Ledger& ledger, const std::string& name, uint64_t bytes) {

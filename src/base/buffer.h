@@ -22,6 +22,9 @@ class Buffer {
 
   /// kOutOfMemory: the ledger or the system refuses; the message has the numbers. `bytes` 0 gives an empty buffer.
   static Result<Buffer> allocate(Ledger& ledger, const std::string& name, uint64_t bytes);
+  /// What `allocate` charges for `bytes`; the largest number when that cannot be.
+  static uint64_t charged(uint64_t bytes);
+  static constexpr uint64_t kHugePage = 2u << 20;
 
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }

@@ -23,7 +23,7 @@ struct BenchOptions {
   int64_t generate = 128;  ///< 0: no such row.
   int repetitions = 5;
   const std::atomic<bool>* cancel = nullptr;
-  std::function<void()> on_step;  ///< After each repetition.
+  std::function<void()> on_step{};  ///< After each repetition.
 };
 
 /// Times a loaded engine: each test once to warm up, then `repetitions` times, from an empty sequence each.

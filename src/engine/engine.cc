@@ -68,6 +68,7 @@ std::vector<Ledger::Line> Engine::memory(const Needs& needs) const {
   const auto kv = static_cast<uint64_t>(model_->plan().kv.page_bytes * pages_for(needs.positions));
   lines.push_back({"kv cache", kv, 0});
   for (auto& line : model::Runner::memory(model_->plan(), {.max_rows = needs.max_rows, .max_logits = needs.max_logits}, pool_->size())) lines.push_back(std::move(line));
+  for (Ledger::Line& line : lines) line.bytes = Buffer::charged(line.bytes);
   return lines;
 }
 
@@ -76,10 +77,12 @@ Result<int64_t> Engine::context(int64_t n_sequences) const {
   if (options_.context < 0) return Error{ErrorCode::kInvalidArgument, str_cat("a context of ", options_.context, " positions")};
   if (options_.context > 0) return options_.context;
   int64_t context = std::min(trained, kDefaultContext);
-  const uint64_t fixed = total(memory({.max_rows = options_.batch})) + (4u << 20);
+  const uint64_t fixed = total(memory({.max_rows = options_.batch})) + Buffer::charged(1);
   const uint64_t available = ledger_->available();
   const auto page = static_cast<uint64_t>(model_->plan().kv.page_bytes);
-  const uint64_t pages = available > fixed ? (available - fixed) / page / static_cast<uint64_t>(n_sequences) : 0;
+  uint64_t room = available > fixed ? available - fixed : 0;
+  if (room >= Buffer::kHugePage) room -= room % Buffer::kHugePage;  // it is one buffer, charged in huge pages
+  const uint64_t pages = room / page / static_cast<uint64_t>(n_sequences);
   if (pages == 0) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory({.positions = kPage * n_sequences, .max_rows = options_.batch}))};
   if (pages < static_cast<uint64_t>(pages_for(context))) context = static_cast<int64_t>(pages) * kPage;
   return context;

@@ -15,7 +15,7 @@
 namespace stoker::engine {
 
 struct EngineOptions {
-  std::string path;             ///< Of the GGUF file, or any shard of a split one.
+  std::string path{};           ///< Of the GGUF file, or any shard of a split one.
   uint64_t memory_bytes = 0;    ///< The memory limit; 0: what the control groups and the machine leave, less a margin.
   int threads = 0;              ///< 0: the processors that this process may use.
   bool threads_exact = false;   ///< More threads than processors (tests); otherwise they are capped.

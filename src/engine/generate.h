@@ -21,16 +21,16 @@ enum class Stop { kEndOfSequence, kTokenLimit, kContext, kCancelled };
 std::string_view stop_name(Stop stop);
 
 struct GenerateOptions {
-  std::optional<int64_t> max_tokens;  ///< Not given: up to the end of the context.
+  std::optional<int64_t> max_tokens{};  ///< Not given: up to the end of the context.
   int64_t context = 0;                ///< Positions that prompt and answer may take together.
   SamplerOptions sampler{};
   bool ignore_end = false;            ///< Go on past end tokens, and keep them.
   Digest* digest = nullptr;           ///< Takes the logits of the last prompt row and of each token that is forwarded.
   const std::atomic<bool>* cancel = nullptr;  ///< Set by a signal handler or another thread: stop after the step in hand.
   /// Text as it comes: whole UTF-8 characters. Returns false to stop. May be empty.
-  std::function<bool(std::string_view)> on_text;
+  std::function<bool(std::string_view)> on_text{};
   /// Prompt rows read so far, of all; between calls of the prefill. May be empty.
-  std::function<void(int64_t done, int64_t all)> on_prefill;
+  std::function<void(int64_t done, int64_t all)> on_prefill{};
 };
 
 struct Generated {

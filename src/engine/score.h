@@ -20,7 +20,7 @@ struct ScoreOptions {
   Digest* digest = nullptr;  ///< Takes every row, by position.
   std::FILE* logits = nullptr;  ///< Takes every row as raw little-endian f32.
   const std::atomic<bool>* cancel = nullptr;
-  std::function<void(int64_t done, int64_t all)> on_progress;
+  std::function<void(int64_t done, int64_t all)> on_progress{};
 };
 
 struct Scores {

@@ -56,7 +56,7 @@ Range output_range(const Span& span) {
 std::vector<Ledger::Line> Runner::memory(const Plan& plan, const Options& options, int n_workers) {
   const Sizes s = sizes_of(plan, options, n_workers);
   const auto line = [](const char* name, int64_t bytes) { return Ledger::Line{name, static_cast<uint64_t>(bytes), 0}; };
-  return {line("activations", s.activations + s.quantized), line("logits", s.logits), line("worker scratch", s.scratch)};
+  return {line("activations", s.activations), line("int8 activations", s.quantized), line("logits", s.logits), line("worker scratch", s.scratch)};
 }
 
 Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Ledger& ledger, Options options) {
@@ -67,7 +67,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   Runner& r = *runner;
   const Sizes s = sizes_of(plan, options, pool.size());
   STOKER_TRY(r.activations_, Buffer::allocate(ledger, "activations", static_cast<uint64_t>(s.activations)));
-  STOKER_TRY(r.quantized_, Buffer::allocate(ledger, "activations", static_cast<uint64_t>(s.quantized)));
+  STOKER_TRY(r.quantized_, Buffer::allocate(ledger, "int8 activations", static_cast<uint64_t>(s.quantized)));
   STOKER_TRY(r.logits_, Buffer::allocate(ledger, "logits", static_cast<uint64_t>(s.logits)));
   STOKER_TRY(r.scratch_, Buffer::allocate(ledger, "worker scratch", static_cast<uint64_t>(s.scratch)));
   r.logits_rows_ = s.rows;
