@@ -17,8 +17,7 @@ struct Args {
 };
 
 int run(Args& args) {
-  if (args.bench.repetitions < 1) return usage(str_cat("-r is ", args.bench.repetitions, ", wanted 1 or more"));
-  if (args.bench.prompt < 0 || args.bench.generate < 0) return usage("-p and -n take 0 or more tokens");
+  if (args.bench.prompt == 0 && args.bench.generate == 0) return usage("-p and -n are both 0: there is nothing to time");
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
   const int64_t positions = std::max<int64_t>({args.bench.prompt, args.bench.generate, 1});
@@ -60,14 +59,11 @@ Command make_bench(CLI::App& root) {
   auto args = std::make_shared<Args>();
   CLI::App* app = root.add_subcommand("bench", "Tokens per second for reading a prompt (pp) and for generating (tg)");
   add_model_options(*app, args->model);
-  app->add_option("-p,--n-prompt", args->bench.prompt, "Prompt tokens; 0: none")->capture_default_str();
-  app->add_option("-n,--n-gen", args->bench.generate, "Tokens to generate; 0: none")->capture_default_str();
-  app->add_option("-r,--repetitions", args->bench.repetitions, "Timed runs of each test, after one to warm up")->capture_default_str();
+  add_integer<int64_t>(*app, "-p,--n-prompt", args->bench.prompt, 0, kMostTokens, "Prompt tokens; 0: none")->default_str("512");
+  add_integer<int64_t>(*app, "-n,--n-gen", args->bench.generate, 0, kMostTokens, "Tokens to generate; 0: none")->default_str("128");
+  add_integer(*app, "-r,--repetitions", args->bench.repetitions, 1, 1000000, "Timed runs of each test, after one to warm up")->default_str("5");
   app->add_flag("--json", args->json, "Print an array of rows");
-  return {app, [args, app] {
-            args->model.context_given = app->count("--ctx") > 0;
-            return run(*args);
-          }};
+  return {app, [args] { return run(*args); }};
 }
 
 }  // namespace stoker::cli

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory_limit.h"
 #include "base/str_cat.h"
@@ -20,6 +21,7 @@ std::atomic<bool> cancelled{false};
 namespace {
 
 constexpr uint64_t kMaxText = 256u << 20;
+int output_errno = 0;
 
 void on_signal(int signal) {
   if (cancelled.exchange(true)) ::_exit(128 + signal);
@@ -47,10 +49,10 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
   app.add_option("-m,--model", args.path, "GGUF file, or any shard of a split one")->required()->type_name("FILE");
   app.add_option("--memory", args.memory, "Memory limit, as 6G or 512M; default: what the machine or its control group allows")
       ->type_name("SIZE")->envname("STOKER_MEMORY");
-  app.add_option("--threads", args.threads, "Worker threads; default: the processors that this process may use")->type_name("N");
+  add_integer(app, "--threads", args.threads, 1, 1024, "Worker threads; default: the processors that this process may use");
   app.add_flag("--threads-exact", args.threads_exact, "Do not cap the threads at the usable processors");
-  app.add_option("--ctx", args.context, "Positions for prompt and answer; default: min(the model's, 8192, what fits)")->type_name("N");
-  app.add_option("--batch", args.batch, "Most prompt rows per forward call")->type_name("N")->capture_default_str();
+  add_integer<int64_t>(app, "--ctx", args.context, 1, 1 << 30, "Positions for prompt and answer; default: min(the model's, 8192, what fits)");
+  add_integer<int64_t>(app, "--batch", args.batch, 1, 65536, "Most prompt rows per forward call")->default_str("512");
   app.add_option("--kv-type", args.kv_type, "Element type of the key-value cache: f16, bf16 or f32")->type_name("TYPE")->capture_default_str();
   app.add_option("--override", args.overrides, "KEY=VALUE in place of the file's metadata, for those who know better")->type_name("KEY=VALUE");
 }
@@ -59,13 +61,13 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
   const auto bad = [](std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; };
   engine::EngineOptions options{.path = args.path, .threads = args.threads, .threads_exact = args.threads_exact, .context = args.context,
                                 .batch = args.batch};
-  if (args.context < 0 || (args.context == 0 && args.context_given)) return bad(str_cat("--ctx is ", args.context, ", wanted 1 or more"));
-  if (args.threads < 0 || args.threads > 1024) return bad(str_cat("--threads is ", args.threads, ", wanted 1 to 1024"));
   if (!args.memory.empty()) {
     auto bytes = parse_size(args.memory);
     if (!bytes) return bad(str_cat("--memory: ", bytes.error().message));
     options.memory_bytes = *bytes;
   }
+  // Asked for here so that a bad STOKER_ISA is no usage error of this command line: it exits 1.
+  if (auto isa = pick_isa(); !isa) return Error{ErrorCode::kUnsupported, isa.error().message};
   STOKER_TRY(options.kv_type, parse_kv_type(args.kv_type));
   for (const std::string& text : args.overrides) {
     const size_t at = text.find('=');
@@ -77,18 +79,24 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
 
 void add_text_options(CLI::App& app, TextArgs& args, bool with_prompt) {
   auto* group = app.add_option_group("text", "Where the text comes from (at most one); otherwise standard input");
+  // Not straight into the optional, which CLI11 leaves empty for an empty string.
+  const auto add = [&](const char* names, std::optional<std::string>& value, const char* what) {
+    return group->add_option_function<std::string>(names, [&value](const std::string& text) { value = text; }, what);
+  };
   if (with_prompt) {
-    group->add_option("-p,--prompt", args.prompt, "The text itself")->type_name("TEXT")->each([&](const std::string&) { args.prompt_given = true; });
+    args.what = "prompt";
+    add("-p,--prompt", args.prompt, "The text itself")->type_name("TEXT");
   }
-  group->add_option("-f,--file", args.file, "A file with the text")->type_name("FILE");
-  group->add_option("--tokens", args.tokens, "A JSON file with token ids: [1, 2, 3]")->type_name("IDS.json");
+  add("-f,--file", args.file, "A file with the text")->type_name("FILE");
+  add("--tokens", args.tokens, "A JSON file with token ids: [1, 2, 3]")->type_name("IDS.json");
   group->require_option(0, 1);
 }
 
 Result<std::vector<int32_t>> read_ids(const std::string& path) {
   STOKER_TRY(std::string text, read_text(path, kMaxText));
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  const auto bad = [&](std::string what) { return Error{ErrorCode::kInvalidArgument, str_cat(path, ": ", what, "; wanted [1, 2, 3] or {\"tokens\": [1, 2, 3]}")}; };
+  const std::string name = path == "-" ? "standard input" : path;
+  const auto bad = [&](std::string what) { return Error{ErrorCode::kInvalidArgument, str_cat(name, ": ", what, "; wanted [1, 2, 3] or {\"tokens\": [1, 2, 3]}")}; };
   if (json.is_discarded()) return bad("no JSON");
   const auto* list = json.is_object() && json.contains("tokens") ? &json["tokens"] : &json;
   if (!list->is_array()) return bad("no array of token ids");
@@ -103,13 +111,13 @@ Result<std::vector<int32_t>> read_ids(const std::string& path) {
 }
 
 Result<std::vector<int32_t>> read_tokens(const TextArgs& args, const engine::Engine& engine) {
-  if (!args.tokens.empty()) return read_ids(args.tokens);
-  std::string text = args.prompt;
-  if (!args.prompt_given) {
-    STOKER_TRY(text, read_text(args.file.empty() ? "-" : args.file, kMaxText));
+  if (args.tokens) return read_ids(*args.tokens);
+  std::string text = args.prompt.value_or("");
+  if (!args.prompt) {
+    STOKER_TRY(text, read_text(args.file.value_or("-"), kMaxText));
   }
   if (!engine.tokenizer()) return Error{ErrorCode::kUnsupported, str_cat(engine.options().path, ": ", engine.tokenizer_error(), "; --tokens takes ids instead")};
-  if (text.empty()) return Error{ErrorCode::kInvalidArgument, "the prompt is empty: there is nothing to continue"};
+  if (text.empty()) return Error{ErrorCode::kInvalidArgument, str_cat("the ", args.what, " is empty: there is nothing to read")};
   return engine.tokenizer()->encode(text, {.add_special = true, .parse_special = true});
 }
 
@@ -124,14 +132,17 @@ bool put(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
+    if (n <= 0) {
+      output_errno = errno;
+      return false;
+    }
     text.remove_prefix(static_cast<size_t>(n));
   }
   return true;
 }
 
 int fail_output() {
-  return fail(Error{ErrorCode::kIo, str_cat("standard output cannot be written: ", std::strerror(errno))});
+  return fail(Error{ErrorCode::kIo, str_cat("standard output cannot be written: ", std::strerror(output_errno))});
 }
 
 }  // namespace stoker::cli

@@ -3,13 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <charconv>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "base/str_cat.h"
 #include "engine/engine.h"
 
 namespace stoker::cli {
@@ -21,6 +25,30 @@ inline constexpr int kOk = 0, kFailed = 1, kUsage = 2;
 int fail(const Error& error);
 int usage(std::string_view message);
 
+/// More than any context.
+inline constexpr int64_t kMostTokens = int64_t{1} << 40;
+
+/// An option that takes a decimal whole number from `min` to `max`; anything else is a usage error that says so.
+/// CLI11 by itself takes the nearest number that fits, and a leading zero for octal.
+template <class T>
+CLI::Option* add_integer(CLI::App& app, const std::string& names, T& value, T min, T max, const std::string& what) {
+  const std::string name = names.substr(names.rfind("--"));
+  return app
+      .add_option_function<std::string>(
+          names,
+          [&value, min, max, name](const std::string& text) {
+            const char* end = text.data() + text.size();
+            T parsed{};
+            const auto [at, error] = std::from_chars(text.data(), end, parsed);
+            if (error != std::errc() || at != end || parsed < min || parsed > max) {
+              throw CLI::ValidationError(str_cat(name, " is ", quoted(text), ", wanted a whole number from ", min, " to ", max));
+            }
+            value = parsed;
+          },
+          what)
+      ->type_name("N");
+}
+
 /// Options of every subcommand that runs a model.
 struct ModelArgs {
   std::string path;
@@ -31,7 +59,6 @@ struct ModelArgs {
   int64_t batch = 512;
   std::string kv_type = "f16";
   std::vector<std::string> overrides;
-  bool context_given = false;
 };
 void add_model_options(CLI::App& app, ModelArgs& args);
 /// Checks the options and opens the file. Errors of the user are kInvalidArgument.
@@ -39,8 +66,8 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args);
 
 /// Where a text comes from: one of -p, -f, --tokens, or standard input.
 struct TextArgs {
-  std::string prompt, file, tokens;
-  bool prompt_given = false;
+  std::optional<std::string> prompt, file, tokens;
+  std::string_view what = "text";  ///< For messages.
 };
 void add_text_options(CLI::App& app, TextArgs& args, bool with_prompt);
 /// The text's tokens, with BOS as the file asks; ids from --tokens as they are.
@@ -52,7 +79,8 @@ Result<std::vector<int32_t>> read_ids(const std::string& path);
 extern std::atomic<bool> cancelled;
 void watch_signals();
 
-/// Writes to standard output at once. False when it cannot be written (a closed pipe, a full disk); `fail_output` reports it.
+/// Writes to standard output at once. False when it cannot be written (a closed pipe, a full disk); `fail_output` reports
+/// the first such failure.
 bool put(std::string_view text);
 int fail_output();
 

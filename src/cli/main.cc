@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "base/str_cat.h"
 #include "cli/common.h"
 
 namespace {
@@ -24,6 +25,9 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
+      return cli::usage(str_cat("no subcommand ", quoted(argv[1]), "; `stoker --help` lists them"));
+    }
     std::fprintf(stderr, "stoker: error: %s; `stoker%s%s --help` lists the options\n", error.what(),
                  app.get_subcommands().empty() ? "" : " ", app.get_subcommands().empty() ? "" : app.get_subcommands()[0]->get_name().c_str());
     return cli::kUsage;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,8 @@
 
 namespace stoker::cli {
 namespace {
+
+constexpr int64_t kLogitsRows = 64;
 
 struct Args {
   ModelArgs model;
@@ -26,14 +29,14 @@ nlohmann::json to_json(const engine::Scores& scores, const std::vector<int32_t>&
 }
 
 int run(Args& args) {
-  if (args.top < 0) return usage(str_cat("--top is ", args.top, ", wanted 0 or more"));
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
   auto tokens = read_tokens(args.text, **engine);
   if (!tokens) return fail(tokens.error());
-  auto context = (*engine)->context();
-  if (!context) return fail(context.error());
   const auto n = static_cast<int64_t>(tokens->size());
+  engine::Engine::Needs needs{.max_rows = std::clamp<int64_t>(n, 1, args.model.batch), .max_logits = kLogitsRows};
+  auto context = (*engine)->context(needs);
+  if (!context) return fail(context.error());
   engine::Digest digest;
   engine::ScoreOptions options;
   options.context = *context;
@@ -44,8 +47,8 @@ int run(Args& args) {
     options.logits = std::fopen(args.logits.c_str(), "wb");
     if (!options.logits) return fail(Error{ErrorCode::kIo, str_cat(args.logits, ": cannot be written")});
   }
-  const int64_t positions = std::max<int64_t>(1, std::min(n, *context));
-  const engine::Engine::Needs needs{.positions = positions, .max_rows = std::min(args.model.batch, positions), .max_logits = 64};
+  needs.positions = std::clamp<int64_t>(n, 1, *context);
+  needs.max_rows = std::min(needs.max_rows, needs.positions);
   if (auto status = (*engine)->load(needs); !status) return fail(status.error());
   watch_signals();
   Result<engine::Scores> scores = Error{ErrorCode::kCancelled, ""};
@@ -70,14 +73,11 @@ Command make_perplexity(CLI::App& root) {
   CLI::App* app = root.add_subcommand("perplexity", "How likely the model finds a text, token by token");
   add_model_options(*app, args->model);
   add_text_options(*app, args->text, false);
-  app->add_option("--top", args->top, "Also the N best tokens per position (with --json)")->type_name("N");
+  add_integer<int64_t>(*app, "--top", args->top, 0, INT32_MAX, "Also the N best tokens per position (with --json)");
   app->add_option("--logits", args->logits, "Write all logits to FILE as raw little-endian f32, [tokens, vocabulary]")->type_name("FILE");
   app->add_flag("--json", args->json, "Print tokens, logprobs (natural), top and perplexity as JSON");
   app->add_flag("--digest", args->digest, "Print a digest of all logits, on stderr");
-  return {app, [args, app] {
-            args->model.context_given = app->count("--ctx") > 0;
-            return run(*args);
-          }};
+  return {app, [args] { return run(*args); }};
 }
 
 }  // namespace stoker::cli

@@ -1,4 +1,7 @@
-#include <cmath>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -15,8 +18,8 @@ namespace {
 struct Args {
   ModelArgs model;
   TextArgs text;
-  int64_t n = 0;
-  bool n_given = false, seed_given = false;
+  int64_t n = -1;  ///< Below 0: up to the context's end.
+  bool seed_given = false;
   engine::SamplerOptions sampler;
   bool ignore_eos = false, json = false, digest = false;
 };
@@ -48,13 +51,14 @@ int run(Args& args) {
   if (!engine) return fail(engine.error());
   auto prompt = read_tokens(args.text, **engine);
   if (!prompt) return fail(prompt.error());
-  auto context = (*engine)->context();
+  const auto rows = std::clamp<int64_t>(static_cast<int64_t>(prompt->size()), 1, args.model.batch);
+  auto context = (*engine)->context({.max_rows = rows});
   if (!context) return fail(context.error());
 
   engine::Digest digest;
   engine::GenerateOptions options;
   options.context = *context;
-  if (args.n_given) options.max_tokens = args.n;
+  if (args.n >= 0) options.max_tokens = args.n;
   if (!args.seed_given) args.sampler.seed = std::random_device{}();
   options.sampler = args.sampler;
   options.ignore_end = args.ignore_eos;
@@ -63,9 +67,8 @@ int run(Args& args) {
   auto positions = engine::positions_for(**engine, *prompt, options);
   if (!positions) return fail(positions.error());
 
-  const auto rows = std::min<int64_t>(args.model.batch, static_cast<int64_t>(prompt->size()));
   if (auto status = (*engine)->load({.positions = *positions, .max_rows = rows}); !status) return fail(status.error());
-  if (!args.json) std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context), static_cast<unsigned long long>(args.sampler.seed));
+  std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context), static_cast<unsigned long long>(args.sampler.seed));
 
   bool written = true;
   if (!args.json) options.on_text = [&](std::string_view text) { return written = put(text); };
@@ -74,8 +77,8 @@ int run(Args& args) {
   if (!generated) return fail(generated.error());
   if (args.json) {
     written = put(to_json(*generated, args).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  } else if (written) {
-    written = put("\n");
+  } else if (written && ::isatty(STDOUT_FILENO)) {
+    written = put("\n");  // elsewhere the output is the text, byte for byte
   }
   if (!written) return fail_output();
   if (!args.json) print_statistics(*generated, **engine);
@@ -91,19 +94,17 @@ Command make_run(CLI::App& root) {
   CLI::App* app = root.add_subcommand("run", "Continue a text: the answer goes to stdout as it comes, everything else to stderr");
   add_model_options(*app, args->model);
   add_text_options(*app, args->text, true);
-  app->add_option("-n,--n-predict", args->n, "Most tokens to generate; 0 only reads the prompt; default: up to the context's end")->type_name("N");
+  add_integer<int64_t>(*app, "-n,--n-predict", args->n, 0, kMostTokens, "Most tokens to generate; 0 only reads the prompt; default: up to the context's end");
   app->add_option("--temp", args->sampler.temperature, "Temperature; 0 is greedy")->capture_default_str();
-  app->add_option("--top-k", args->sampler.top_k, "Keep the K best tokens; 0 is off")->capture_default_str();
+  add_integer<int64_t>(*app, "--top-k", args->sampler.top_k, 0, INT32_MAX, "Keep the N best tokens; 0 is off")->default_str("40");
   app->add_option("--top-p", args->sampler.top_p, "Keep the fewest tokens of this probability together; 1 is off")->capture_default_str();
   app->add_option("--min-p", args->sampler.min_p, "Keep tokens of at least this share of the best one's probability; 0 is off")->capture_default_str();
-  app->add_option("--seed", args->sampler.seed, "Seed of the random numbers; default: a random one, printed");
+  add_integer<uint64_t>(*app, "--seed", args->sampler.seed, 0, UINT64_MAX, "Seed of the random numbers; default: a random one, printed");
   app->add_flag("--ignore-eos", args->ignore_eos, "Go on past end tokens, and keep them");
   app->add_flag("--json", args->json, "Print one JSON object instead of the text");
   app->add_flag("--digest", args->digest, "Print a digest of all logits that were sampled from, on stderr");
   return {app, [args, app] {
-            args->n_given = app->count("-n") > 0;
             args->seed_given = app->count("--seed") > 0;
-            args->model.context_given = app->count("--ctx") > 0;
             return run(*args);
           }};
 }

@@ -55,7 +55,8 @@ Result<BenchRow> time(Engine& engine, const BenchOptions& options, const char* n
     if (options.on_step) options.on_step();
   }
   std::sort(rates.begin(), rates.end());
-  return BenchRow{.test = str_cat(name, n), .median = rates[rates.size() / 2], .min = rates.front(), .max = rates.back(), .repetitions = options.repetitions};
+  const double median = (rates[(rates.size() - 1) / 2] + rates[rates.size() / 2]) / 2;
+  return BenchRow{.test = str_cat(name, n), .median = median, .min = rates.front(), .max = rates.back(), .repetitions = options.repetitions};
 }
 
 }  // namespace

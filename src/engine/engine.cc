@@ -32,6 +32,9 @@ Result<std::unique_ptr<Pool>> make_pool(const EngineOptions& options) {
   return Pool::create({.n_threads = threads});
 }
 
+/// The error of something inside a file, with the file's name.
+Error inside(const std::string& path, const Error& error) { return {error.code, str_cat(path, ": ", error.message)}; }
+
 }  // namespace
 
 uint64_t default_memory_limit() {
@@ -47,13 +50,21 @@ Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
   if (e.options_.batch < 1 || e.options_.batch > 65536) {
     return Error{ErrorCode::kInvalidArgument, str_cat("batch is ", e.options_.batch, ", wanted 1 to 65536")};
   }
+  if (e.options_.context < 0 || e.options_.context > kMostContext) {
+    return Error{ErrorCode::kInvalidArgument, str_cat("context is ", e.options_.context, ", wanted up to ", kMostContext)};
+  }
   e.ledger_ = std::make_unique<Ledger>(e.options_.memory_bytes ? e.options_.memory_bytes : default_memory_limit());
-  STOKER_TRY(e.process_, e.ledger_->charge("process", Ledger::kProcessBytes));
+  // A limit below even that is refused by `load`, whose table has all that is needed.
+  if (auto process = e.ledger_->charge("process", Ledger::kProcessBytes)) e.process_ = std::move(*process);
   STOKER_TRY(e.pool_, make_pool(e.options_));
   STOKER_TRY(gguf::File file, gguf::File::open(e.options_.path));
   e.file_ = std::make_unique<gguf::File>(std::move(file));
-  STOKER_TRY(e.model_, model::Model::prepare(*e.file_, {.overrides = e.options_.overrides, .context = e.options_.context,
-                                                       .kv_type = e.options_.kv_type}));
+  if (e.file_->tensors().empty() && e.file_->find("tokenizer.ggml.model")) {
+    return inside(e.options_.path, {ErrorCode::kUnsupported, "holds a vocabulary and no weights; `stoker tokenize` works with it"});
+  }
+  auto model = model::Model::prepare(*e.file_, {.overrides = e.options_.overrides, .context = e.options_.context, .kv_type = e.options_.kv_type});
+  if (!model) return inside(e.options_.path, model.error());
+  e.model_ = std::move(*model);
   auto tokenizer = text::Tokenizer::from_gguf(*e.file_);
   if (tokenizer) {
     e.tokenizer_ = std::move(*tokenizer);
@@ -67,23 +78,27 @@ std::vector<Ledger::Line> Engine::memory(const Needs& needs) const {
   std::vector<Ledger::Line> lines = model_->load_memory(pool_->size());
   const auto kv = static_cast<uint64_t>(model_->plan().kv.page_bytes * pages_for(needs.positions));
   lines.push_back({"kv cache", kv, 0});
+  if (process_.bytes() == 0) lines.push_back({"process", Ledger::kProcessBytes, 0});
   for (auto& line : model::Runner::memory(model_->plan(), {.max_rows = needs.max_rows, .max_logits = needs.max_logits}, pool_->size())) lines.push_back(std::move(line));
   for (Ledger::Line& line : lines) line.bytes = Buffer::charged(line.bytes);
   return lines;
 }
 
-Result<int64_t> Engine::context(int64_t n_sequences) const {
-  const int64_t trained = model_->config().context_length;
-  if (options_.context < 0) return Error{ErrorCode::kInvalidArgument, str_cat("a context of ", options_.context, " positions")};
+Result<int64_t> Engine::context(const Needs& others, int64_t n_sequences) const {
   if (options_.context > 0) return options_.context;
-  int64_t context = std::min(trained, kDefaultContext);
-  const uint64_t fixed = total(memory({.max_rows = options_.batch})) + Buffer::charged(1);
+  int64_t context = std::min(model_->config().context_length, kDefaultContext);
+  Needs needs = others;
+  needs.positions = 0;
+  const uint64_t fixed = total(memory(needs));
   const uint64_t available = ledger_->available();
   const auto page = static_cast<uint64_t>(model_->plan().kv.page_bytes);
   uint64_t room = available > fixed ? available - fixed : 0;
-  if (room >= Buffer::kHugePage) room -= room % Buffer::kHugePage;  // it is one buffer, charged in huge pages
+  room -= room % (room >= Buffer::kHugePage ? Buffer::kHugePage : Buffer::charged(1));  // it is one buffer, charged in whole pages
   const uint64_t pages = room / page / static_cast<uint64_t>(n_sequences);
-  if (pages == 0) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory({.positions = kPage * n_sequences, .max_rows = options_.batch}))};
+  if (pages == 0) {
+    needs.positions = kPage * n_sequences;
+    return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(needs))};
+  }
   if (pages < static_cast<uint64_t>(pages_for(context))) context = static_cast<int64_t>(pages) * kPage;
   return context;
 }

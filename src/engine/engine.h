@@ -32,13 +32,10 @@ struct EngineOptions {
 class Engine {
  public:
   static constexpr int64_t kDefaultContext = 8192;
+  static constexpr int64_t kMostContext = 1 << 21;  ///< math::sincos is exact that far.
 
   /// kNotFound, kIo, kCorrupt, kUnsupported: name the file and the place. kInvalidArgument: an option.
   static Result<std::unique_ptr<Engine>> open(EngineOptions options);
-
-  /// Positions that one sequence may take: what was asked for, or the default that fits `n_sequences`.
-  /// kInvalidArgument: a context that the model cannot have. kOutOfMemory: not even 64 positions fit; with the table.
-  Result<int64_t> context(int64_t n_sequences = 1) const;
 
   /// What a run needs reserved.
   struct Needs {
@@ -46,6 +43,11 @@ class Engine {
     int64_t max_rows = 0;    ///< Most rows of one forward call.
     int64_t max_logits = 1;  ///< Rows of logits that stand in memory at once.
   };
+  /// Positions that one sequence may take: what was asked for, or the default that fits `n_sequences` besides what `others`
+  /// needs (its positions do not count). kOutOfMemory: not even 64 positions fit; with the table.
+  Result<int64_t> context(const Needs& others, int64_t n_sequences = 1) const;
+  Result<int64_t> context() const { return context({.max_rows = options_.batch}); }
+
   /// Reserves all of it, then reads the weights.
   /// kOutOfMemory: refused before anything is read, with a table of what needs what.
   Status load(const Needs& needs);

@@ -59,6 +59,7 @@ Golden read_golden(const std::string& name) {
   golden.context = json.value("ctx", 0);
   golden.tokens = json.at("tokens").get<std::vector<int32_t>>();
   golden.logprobs = json.at("logprobs").get<std::vector<double>>();
+  golden.llama_cpp = json.at("llama_cpp").at("f32_kv").at("mean_abs").get<double>();
   for (const auto& position : json.at("top")) {
     auto& row = golden.top.emplace_back();
     for (const auto& entry : position) row.emplace_back(entry.at(0).get<int32_t>(), entry.at(1).get<double>());
@@ -69,7 +70,7 @@ Golden read_golden(const std::string& name) {
 Loaded::Loaded(const std::string& path, const Setup& setup) {
   pool = must(Pool::create({.n_threads = setup.threads}), path);
   gguf::File file = must(gguf::File::open(path), path);
-  const kernels::Table* table = must(kernels::table_for(setup.isa), path);
+  const kernels::Table* table = setup.table ? setup.table : must(kernels::table_for(setup.isa), path);
   model = must(Model::from_gguf(file, {.context = setup.context, .kv_type = setup.kv, .table = table}, ledger, *pool), path);
   kv = must(KvPool::create(ledger, model->plan().kv, {.n_pages = (setup.positions + 63) / 64, .scatter_seed = setup.scatter_seed}), path);
   runner = must(Runner::create(model->plan(), *pool, ledger, {.max_rows = setup.max_rows}), path);

@@ -19,6 +19,7 @@ struct Golden {
   int64_t context = 0;
   std::vector<int32_t> tokens;
   std::vector<double> logprobs;
+  double llama_cpp = 0;  ///< llama.cpp's mean distance from it, with f32 K and V.
   std::vector<std::vector<std::pair<int32_t, double>>> top;
 };
 Golden read_golden(const std::string& name);
@@ -33,6 +34,7 @@ struct Setup {
   int64_t max_rows = 512;
   uint64_t scatter_seed = 0;
   int64_t context = 0;
+  const kernels::Table* table = nullptr;  ///< Instead of the one of `isa`.
 };
 
 /// A loaded model, ready to run. Aborts the test when it cannot be had.

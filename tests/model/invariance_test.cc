@@ -2,9 +2,11 @@
 // of a text once, one token at a time, on scalar kernels with one thread, and then in other ways.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "tests/model/golden.h"
 
@@ -164,6 +166,67 @@ INSTANTIATE_TEST_SUITE_P(Tiny, Invariance, ::testing::ValuesIn(models()), [](con
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;
 });
+
+// The tests above mean something only if what they name really ran.
+TEST(InvariancePlan, NamedIsaManyRowsAndWorkersReallyRun) {
+  for (Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+    const auto table = kernels::table_for(isa);
+    if (!table) continue;
+    for (const std::string& name : models()) {
+      Loaded loaded(tiny_path(name), {.isa = isa, .threads = 4});
+      EXPECT_EQ(loaded.pool->size(), 4);
+      for (const Step& step : loaded.model->plan().steps) {
+        for (int i = 0; i < step.n_targets; ++i) {
+          const Target& target = step.targets[static_cast<size_t>(i)];
+          EXPECT_EQ(target.isa, isa) << name << ": " << target.w->name;
+          EXPECT_TRUE(target.kernels.one && target.kernels.few && target.kernels.many) << name;
+          if (isa != Isa::kScalar) {
+            EXPECT_NE(target.kernels.many, target.kernels.one) << name << ": " << target.w->name;
+          }
+        }
+      }
+    }
+  }
+}
+
+std::atomic<int> workers_seen;
+void (*real_add)(const float*, const float*, int64_t, float*) noexcept;
+void counting_add(const float* x, const float* b, int64_t n, float* y) noexcept {
+  static thread_local bool counted = false;
+  if (!std::exchange(counted, true)) ++workers_seen;
+  real_add(x, b, n, y);
+}
+
+/// Attention with the first two tiles in the wrong order. Where both are wholly visible this changes nothing but the order in
+/// which they are merged.
+kernels::AttentionFn real_attention;
+void swapped_attention(const kernels::AttentionArgs& args) noexcept {
+  bool whole = true;
+  for (int i = 0; i < args.n_queries; ++i) whole = whole && args.queries[i].begin == 0 && args.queries[i].end >= 128;
+  kernels::AttentionArgs copy = args;
+  const std::byte* pages[4];
+  if (whole) {
+    for (int64_t t = 0; t * 64 < args.queries[args.n_queries - 1].end; ++t) pages[t] = args.pages[t];
+    std::swap(pages[0], pages[1]);
+    copy.pages = pages;
+  }
+  real_attention(copy);
+}
+
+TEST(InvariancePlan, PlantedFaultIsSeenAndAllWorkersWork) {
+  kernels::Table table = *kernels::runnable_tables().back();
+  real_attention = std::exchange(table.attention, swapped_attention);
+  real_add = std::exchange(table.add, counting_add);
+  workers_seen = 0;
+  Loaded loaded(tiny_path("llama"), {.threads = 2, .kv = kernels::KvType::kF16, .table = &table});
+  const auto tokens = text(loaded.n_vocab(), 200, 1);
+  const Rows got = all_logits(loaded, tokens, 64), want = alone("llama", tokens);
+  size_t differ = 0;
+  for (size_t i = 0; i < got.size(); ++i) differ += !same_bits(got[i], want[i]);
+  EXPECT_GT(differ, 10u) << "another merge order must show in the bits of positions from 127 on";
+  for (size_t i = 0; i < 127; ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+  EXPECT_EQ(workers_seen, 2);
+}
 
 TEST(InvarianceKv, OtherElementTypes) {
   for (kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kF32}) {
