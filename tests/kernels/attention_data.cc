@@ -83,6 +83,28 @@ void KvPages::poison(int64_t begin, int64_t end) {
   v = kept_v;
 }
 
+std::vector<Query> heads(const HeadShape& shape, int n, int64_t begin, int64_t end, uint32_t seed, bool sinks) {
+  std::vector<Query> queries(static_cast<size_t>(n));
+  for (Query& query : queries) {
+    query.q = normal_values(static_cast<size_t>(shape.k_dim), seed++);
+    query.begin = begin;
+    query.end = end;
+    query.has_sink = sinks && seed % 3 == 0;
+    query.sink = static_cast<float>(seed % 7) - 3.0f;
+  }
+  return queries;
+}
+
+std::vector<Query> prefill(const HeadShape& shape, int64_t first, int n, int64_t window, bool sinks) {
+  std::vector<Query> queries;
+  for (int i = 0; i < n; ++i) {
+    const int64_t end = first + i + 1;
+    const int64_t begin = window > 0 && end > window ? end - window : 0;
+    for (Query& query : heads(shape, 2, begin, end, static_cast<uint32_t>(2 * i + 10), sinks)) queries.push_back(query);
+  }
+  return queries;
+}
+
 std::vector<float> run_attention(const Table& table, const KvPages& kv, const std::vector<Query>& queries,
                                  const Options& options, int group) {
   const HeadShape& shape = kv.shape();

@@ -55,6 +55,11 @@ struct Query {
   float sink = 0;
 };
 
+/// `n` heads of the token at `end - 1`; with `sinks` about every third has one.
+std::vector<Query> heads(const HeadShape& shape, int n, int64_t begin, int64_t end, uint32_t seed, bool sinks = false);
+/// Causal prefill: `n` tokens from `first` on, two heads each, seeing at most `window` positions (0: all).
+std::vector<Query> prefill(const HeadShape& shape, int64_t first, int n, int64_t window, bool sinks);
+
 struct Options {
   float scale = 0.125f;
   float softcap = 0;

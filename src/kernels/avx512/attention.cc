@@ -5,13 +5,18 @@
 namespace stoker::kernels::avx512 {
 namespace {
 
+// Each builds on those before it.
+// clang-format off
 #include "kernels/vec/math.inc.h"
-// Its users, each on top of those before it:
 #include "kernels/vec/attention_blocks.inc.h"
+#include "kernels/vec/attention_pairs.inc.h"
 #include "kernels/vec/attention_softmax.inc.h"
-// and of these:
+#include "kernels/vec/attention_work.inc.h"
+#include "kernels/vec/attention_direct.inc.h"
+#include "kernels/vec/attention_expanded.inc.h"
 #include "kernels/vec/attention.inc.h"
 #include "kernels/vec/kv_store.inc.h"
+// clang-format on
 
 }  // namespace
 
