@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -50,7 +51,8 @@ class Engine {
 
   /// Reserves all of it, then reads the weights.
   /// kOutOfMemory: refused before anything is read, with a table of what needs what.
-  Status load(const Needs& needs);
+  /// `on_bytes` hears, from any thread, how many bytes of `model().file_bytes()` have been read; may be empty.
+  Status load(const Needs& needs, const std::function<void(uint64_t)>& on_bytes = {});
 
   const EngineOptions& options() const { return options_; }
   const gguf::File& file() const { return *file_; }
@@ -77,6 +79,7 @@ class Engine {
   std::unique_ptr<gguf::File> file_;
   std::unique_ptr<text::Tokenizer> tokenizer_;
   std::string tokenizer_error_;
+  Charge vocabulary_;
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<model::KvPool> kv_;
   std::unique_ptr<model::Runner> runner_;

@@ -76,6 +76,7 @@ Status WeightPlan::add(const gguf::File& file, const std::string& name, Matrix* 
   const uint64_t least = vector ? tensor->bytes : 16 * tensor->bytes / static_cast<uint64_t>(shape[0]);
   window_bytes_ = std::max(window_bytes_, round_up<uint64_t>(least, 4096));
   slots_.push_back({tensor, matrix, vector, offset});
+  file_bytes_ += tensor->bytes;
   bytes_ += round_up<uint64_t>(size, 64);
   return Ok{};
 }
@@ -149,7 +150,8 @@ void WeightPlan::note_unused(const gguf::File& file, const ModelConfig& config) 
   }
 }
 
-Status WeightPlan::load(const gguf::File& file, const kernels::Table& table, Ledger& ledger, Pool& pool) const {
+Status WeightPlan::load(const gguf::File& file, const kernels::Table& table, Ledger& ledger, Pool& pool,
+                        const std::function<void(uint64_t)>& on_bytes) const {
   Weights& weights = *weights_;
   STOKER_TRY(weights.arena, Buffer::allocate(ledger, "weights", bytes_));
   STOKER_TRY(Buffer windows, Buffer::allocate(ledger, "load window", window_bytes_ * static_cast<uint64_t>(pool.size())));
@@ -176,6 +178,7 @@ Status WeightPlan::load(const gguf::File& file, const kernels::Table& table, Led
     if (slot.vector) {
       STOKER_TRY_STATUS(file.read_tensor(*slot.tensor, 0, {window, slot.tensor->bytes}));
       widen(slot.tensor->type(), window, slot.vector->n, slot.vector->data);
+      if (on_bytes) on_bytes(slot.tensor->bytes);
       return Ok{};
     }
     const Matrix& w = *slot.matrix;
@@ -188,6 +191,7 @@ Status WeightPlan::load(const gguf::File& file, const kernels::Table& table, Led
                                         .n_rows = static_cast<int>(std::min<int64_t>(16, rows - in_window)), .k = w.n_in,
                                         .group = w.data + g * w.group_bytes});
     }
+    if (on_bytes) on_bytes(static_cast<uint64_t>(rows * row_bytes));
     return Ok{};
   };
   pool.run([&](Worker& worker) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,12 +29,16 @@ class WeightPlan {
   /// Tensors of the file that the model does not use.
   const std::vector<std::string>& unused() const { return unused_; }
 
+  /// Bytes of the file that `load` reads.
+  uint64_t file_bytes() const { return file_bytes_; }
   /// Bytes that each worker reads into while loading.
   uint64_t window_bytes() const { return window_bytes_; }
 
   /// Allocates the arena and fills it, all workers of `pool` reading and packing.
   /// kIo, kCorrupt: name the tensor. kOutOfMemory: the ledger refuses.
-  Status load(const gguf::File& file, const kernels::Table& table, Ledger& ledger, Pool& pool) const;
+  /// `on_bytes` hears from any worker how many bytes of the file it has dealt with; may be empty.
+  Status load(const gguf::File& file, const kernels::Table& table, Ledger& ledger, Pool& pool,
+              const std::function<void(uint64_t)>& on_bytes) const;
 
  private:
   struct Slot {
@@ -55,6 +60,7 @@ class WeightPlan {
   std::vector<Slot> slots_;
   std::vector<std::string> unused_;
   uint64_t bytes_ = 0;
+  uint64_t file_bytes_ = 0;
   uint64_t window_bytes_ = 2u << 20;  // at least: a group of 16 rows, or a whole vector
 };
 

@@ -25,8 +25,8 @@ std::vector<Ledger::Line> Model::load_memory(int n_workers) const {
   return {{"weights", weight_plan_->bytes(), 0}, {"load window", weight_plan_->window_bytes() * static_cast<uint64_t>(n_workers), 0}};
 }
 
-Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool) {
-  STOKER_TRY_STATUS(weight_plan_->load(file, *options_.table, ledger, pool));
+Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, const std::function<void(uint64_t)>& on_bytes) {
+  STOKER_TRY_STATUS(weight_plan_->load(file, *options_.table, ledger, pool, on_bytes));
   return fill_ropes(config_, weights_, context_, plan_);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,7 +35,9 @@ class Model {
   /// What `read` will charge, by name.
   std::vector<Ledger::Line> load_memory(int n_workers) const;
   /// Reads and packs the weights and computes the rotation tables.
-  Status read(const gguf::File& file, Ledger& ledger, Pool& pool);
+  /// `on_bytes` hears from any worker how many bytes of `file_bytes` it has dealt with; may be empty.
+  Status read(const gguf::File& file, Ledger& ledger, Pool& pool, const std::function<void(uint64_t)>& on_bytes = {});
+  uint64_t file_bytes() const { return weight_plan_->file_bytes(); }
 
   /// Both halves.
   static Result<std::unique_ptr<Model>> from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger, Pool& pool);

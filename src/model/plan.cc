@@ -199,20 +199,17 @@ Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, Kerne
 
 std::string Plan::describe() const {
   std::string out;
-  const auto line = [&](const Step& step, const Target& t) {
-    out += str_cat(step.layer < 0 ? std::string("      ") : str_cat("blk.", step.layer), "  ", step.name);
-    if (t.w) {
-      out += str_cat("  ", t.w->name, "  [", t.w->n_out, ", ", t.w->n_in, "]  ", gguf::type_name(t.w->type));
-      if (t.kernels.one) out += str_cat("  ", isa_name(t.isa));
-    }
-    out += '\n';
+  const auto place = [](const Step& step) { return step.layer < 0 ? std::string("-") : str_cat("blk.", step.layer); };
+  const auto product = [&](const std::string& where, const char* name, const Target& t) {
+    out += str_cat(where, "\t", name, "\t", t.w->name, "\t[", t.w->n_out, ", ", t.w->n_in, "]\t", gguf::type_name(t.w->type), "\t", isa_name(t.isa),
+                   t.kernels.few == t.kernels.many ? " one|many\n" : " one|few|many\n");
   };
+  out += "layer\tstep\ttensor\tshape\ttype\tkernels by rows\n";
   for (const Step& step : steps) {
-    if (step.n_targets == 0) line(step, step.targets[0]);
-    for (int i = 0; i < step.n_targets; ++i) line(step, step.targets[static_cast<size_t>(i)]);
+    if (step.n_targets == 0) out += str_cat(place(step), "\t", step.name, "\n");
+    for (int i = 0; i < step.n_targets; ++i) product(place(step), step.name, step.targets[static_cast<size_t>(i)]);
   }
-  Step last{.name = "head"};
-  line(last, head);
+  product("-", "head", head);
   return out;
 }
 
