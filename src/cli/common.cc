@@ -41,25 +41,33 @@ int fail(const Error& error) {
   return error.code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
 }
 
-int usage(std::string_view message) {
-  return fail(Error{ErrorCode::kInvalidArgument, std::string(message)});
-}
+int usage(std::string_view message) { return fail(Error{ErrorCode::kInvalidArgument, std::string(message)}); }
 
 void add_model_options(CLI::App& app, ModelArgs& args) {
   app.add_option("-m,--model", args.path, "GGUF file, or any shard of a split one")->required()->type_name("FILE");
-  app.add_option("--memory", args.memory, "Memory limit, as 6G or 512M; default: what the machine or its control group allows")
-      ->type_name("SIZE")->envname("STOKER_MEMORY");
-  add_integer(app, "--threads", args.threads, 1, 1024, "Worker threads; default: the processors that this process may use");
+  app.add_option("--memory", args.memory,
+                 "Memory limit, as 6G or 512M; default: what the machine or its control group allows")
+      ->type_name("SIZE")
+      ->envname("STOKER_MEMORY");
+  add_integer(app, "--threads", args.threads, 1, 1024,
+              "Worker threads; default: the processors that this process may use");
   app.add_flag("--threads-exact", args.threads_exact, "Do not cap the threads at the usable processors");
-  add_integer<int64_t>(app, "--ctx", args.context, 1, 1 << 30, "Positions for prompt and answer; default: min(the model's, 8192, what fits)");
+  add_integer<int64_t>(app, "--ctx", args.context, 1, 1 << 30,
+                       "Positions for prompt and answer; default: min(the model's, 8192, what fits)");
   add_integer<int64_t>(app, "--batch", args.batch, 1, 65536, "Most prompt rows per forward call")->default_str("512");
-  app.add_option("--kv-type", args.kv_type, "Element type of the key-value cache: f16, bf16 or f32")->type_name("TYPE")->capture_default_str();
-  app.add_option("--override", args.overrides, "KEY=VALUE in place of the file's metadata, for those who know better")->type_name("KEY=VALUE");
+  app.add_option("--kv-type", args.kv_type, "Element type of the key-value cache: f16, bf16 or f32")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  app.add_option("--override", args.overrides, "KEY=VALUE in place of the file's metadata, for those who know better")
+      ->type_name("KEY=VALUE");
 }
 
 Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
   const auto bad = [](std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; };
-  engine::EngineOptions options{.path = args.path, .threads = args.threads, .threads_exact = args.threads_exact, .context = args.context,
+  engine::EngineOptions options{.path = args.path,
+                                .threads = args.threads,
+                                .threads_exact = args.threads_exact,
+                                .context = args.context,
                                 .batch = args.batch};
   if (!args.memory.empty()) {
     auto bytes = parse_size(args.memory);
@@ -81,7 +89,8 @@ void add_text_options(CLI::App& app, TextArgs& args, bool with_prompt) {
   auto* group = app.add_option_group("text", "Where the text comes from (at most one); otherwise standard input");
   // Not straight into the optional, which CLI11 leaves empty for an empty string.
   const auto add = [&](const char* names, std::optional<std::string>& value, const char* what) {
-    return group->add_option_function<std::string>(names, [&value](const std::string& text) { value = text; }, what);
+    return group->add_option_function<std::string>(
+        names, [&value](const std::string& text) { value = text; }, what);
   };
   if (with_prompt) {
     args.what = "prompt";
@@ -96,7 +105,10 @@ Result<std::vector<int32_t>> read_ids(const std::string& path) {
   STOKER_TRY(std::string text, read_text(path, kMaxText));
   const auto json = nlohmann::json::parse(text, nullptr, false);
   const std::string name = path == "-" ? "standard input" : path;
-  const auto bad = [&](std::string what) { return Error{ErrorCode::kInvalidArgument, str_cat(name, ": ", what, "; wanted [1, 2, 3] or {\"tokens\": [1, 2, 3]}")}; };
+  const auto bad = [&](std::string what) {
+    return Error{ErrorCode::kInvalidArgument,
+                 str_cat(name, ": ", what, "; wanted [1, 2, 3] or {\"tokens\": [1, 2, 3]}")};
+  };
   if (json.is_discarded()) return bad("no JSON");
   const auto* list = json.is_object() && json.contains("tokens") ? &json["tokens"] : &json;
   if (!list->is_array()) return bad("no array of token ids");
@@ -116,8 +128,11 @@ Result<std::vector<int32_t>> read_tokens(const TextArgs& args, const engine::Eng
   if (!args.prompt) {
     STOKER_TRY(text, read_text(args.file.value_or("-"), kMaxText));
   }
-  if (!engine.tokenizer()) return Error{ErrorCode::kUnsupported, str_cat(engine.options().path, ": ", engine.tokenizer_error(), "; --tokens takes ids instead")};
-  if (text.empty()) return Error{ErrorCode::kInvalidArgument, str_cat("the ", args.what, " is empty: there is nothing to read")};
+  if (!engine.tokenizer())
+    return Error{ErrorCode::kUnsupported,
+                 str_cat(engine.options().path, ": ", engine.tokenizer_error(), "; --tokens takes ids instead")};
+  if (text.empty())
+    return Error{ErrorCode::kInvalidArgument, str_cat("the ", args.what, " is empty: there is nothing to read")};
   return engine.tokenizer()->encode(text, {.add_special = true, .parse_special = true});
 }
 

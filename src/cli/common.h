@@ -41,7 +41,8 @@ CLI::Option* add_integer(CLI::App& app, const std::string& names, T& value, T mi
             T parsed{};
             const auto [at, error] = std::from_chars(text.data(), end, parsed);
             if (error != std::errc() || at != end || parsed < min || parsed > max) {
-              throw CLI::ValidationError(str_cat(name, " is ", quoted(text), ", wanted a whole number from ", min, " to ", max));
+              throw CLI::ValidationError(
+                  str_cat(name, " is ", quoted(text), ", wanted a whole number from ", min, " to ", max));
             }
             value = parsed;
           },
@@ -79,8 +80,8 @@ Result<std::vector<int32_t>> read_ids(const std::string& path);
 extern std::atomic<bool> cancelled;
 void watch_signals();
 
-/// Writes to standard output at once. False when it cannot be written (a closed pipe, a full disk); `fail_output` reports
-/// the first such failure.
+/// Writes to standard output at once. False when it cannot be written (a closed pipe, a full disk); `fail_output`
+/// reports the first such failure.
 bool put(std::string_view text);
 int fail_output();
 

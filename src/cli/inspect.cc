@@ -39,7 +39,8 @@ std::string shape_of(const gguf::TensorInfo& tensor) {
 }
 
 std::string type_of(const gguf::TensorInfo& tensor) {
-  return gguf::type_info(tensor.type_id) ? std::string(gguf::type_name(tensor.type())) : str_cat("type ", tensor.type_id);
+  return gguf::type_info(tensor.type_id) ? std::string(gguf::type_name(tensor.type()))
+                                         : str_cat("type ", tensor.type_id);
 }
 
 struct TypeSum {
@@ -63,7 +64,8 @@ Report examine(const gguf::File& file, const Args& args) {
   report.vocabulary_only = file.tensors().empty() && file.find("tokenizer.ggml.model") != nullptr;
   for (const gguf::TensorInfo& tensor : file.tensors()) {
     if (!gguf::type_info(tensor.type_id)) {
-      report.problems.push_back(str_cat("tensor ", tensor.name, ": type ", tensor.type_id, " is not known, possibly another program's own format"));
+      report.problems.push_back(str_cat("tensor ", tensor.name, ": type ", tensor.type_id,
+                                        " is not known, possibly another program's own format"));
     }
   }
   auto tokenizer = text::Tokenizer::from_gguf(file);
@@ -74,39 +76,58 @@ Report examine(const gguf::File& file, const Args& args) {
   }
   if (report.vocabulary_only) return report;
   model::Overrides overrides;
-  for (const std::string& text : args.overrides) overrides[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+  for (const std::string& text : args.overrides)
+    overrides[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
   auto prepared = model::Model::prepare(file, {.overrides = overrides});
   if (!prepared) {
     report.problems.push_back(prepared.error().message);
     return report;
   }
   report.model = std::move(*prepared);
-  for (const std::string& name : report.model->unused_tensors()) report.notes.push_back(str_cat("tensor ", name, " is not used"));
+  for (const std::string& name : report.model->unused_tensors())
+    report.notes.push_back(str_cat("tensor ", name, " is not used"));
   return report;
 }
 
 nlohmann::json to_json(const Report& report, const Args& args) {
   const gguf::File& file = *report.file;
-  nlohmann::json out{{"version", file.version()}, {"big_endian", file.big_endian()}, {"shards", file.shards().size()},
-                     {"n_tensors", file.tensors().size()}, {"problems", report.problems}, {"notes", report.notes},
+  nlohmann::json out{{"version", file.version()},       {"big_endian", file.big_endian()},
+                     {"shards", file.shards().size()},  {"n_tensors", file.tensors().size()},
+                     {"problems", report.problems},     {"notes", report.notes},
                      {"runs", report.problems.empty()}, {"vocabulary_only", report.vocabulary_only}};
   if (auto arch = file.string("general.architecture"); arch && *arch) out["architecture"] = **arch;
   for (const auto& [name, sum] : sum_types(file)) out["types"][name] = {{"tensors", sum.tensors}, {"bytes", sum.bytes}};
   if (report.tokenizer) {
-    out["tokenizer"] = {{"model", report.tokenizer->model_name()}, {"pre", report.tokenizer->pre_name()}, {"vocab_size", report.tokenizer->vocab_size()},
-                        {"bos", report.tokenizer->bos()}, {"eos", report.tokenizer->eos()}, {"add_bos", report.tokenizer->add_bos()}};
+    out["tokenizer"] = {{"model", report.tokenizer->model_name()},
+                        {"pre", report.tokenizer->pre_name()},
+                        {"vocab_size", report.tokenizer->vocab_size()},
+                        {"bos", report.tokenizer->bos()},
+                        {"eos", report.tokenizer->eos()},
+                        {"add_bos", report.tokenizer->add_bos()}};
   }
   if (report.model) {
     const model::ModelConfig& c = report.model->config();
-    out["config"] = {{"n_layers", c.n_layers}, {"dim", c.dim}, {"n_vocab", c.n_vocab}, {"context_length", c.context_length},
-                     {"n_heads", c.n_heads.values}, {"n_kv_heads", c.n_kv_heads.values}, {"ff_dim", c.ff_dim.values}, {"k_dim", c.k_dim},
-                     {"v_dim", c.v_dim}, {"window", c.window}};
+    out["config"] = {{"n_layers", c.n_layers},
+                     {"dim", c.dim},
+                     {"n_vocab", c.n_vocab},
+                     {"context_length", c.context_length},
+                     {"n_heads", c.n_heads.values},
+                     {"n_kv_heads", c.n_kv_heads.values},
+                     {"ff_dim", c.ff_dim.values},
+                     {"k_dim", c.k_dim},
+                     {"v_dim", c.v_dim},
+                     {"window", c.window}};
     out["weights_bytes"] = report.model->load_memory(1)[0].bytes;
     out["kv_bytes_per_position"] = report.model->plan().kv.bytes_per_position();
   }
   if (args.tensors) {
     for (const gguf::TensorInfo& t : file.tensors()) {
-      out["tensors"].push_back({{"name", t.name}, {"type", type_of(t)}, {"shape", t.shape}, {"shard", t.shard}, {"offset", t.offset}, {"bytes", t.bytes}});
+      out["tensors"].push_back({{"name", t.name},
+                                {"type", type_of(t)},
+                                {"shape", t.shape},
+                                {"shard", t.shard},
+                                {"offset", t.offset},
+                                {"bytes", t.bytes}});
     }
   }
   if (args.plan && report.model) out["plan"] = report.model->plan().describe();
@@ -115,8 +136,9 @@ nlohmann::json to_json(const Report& report, const Args& args) {
 
 std::string to_text(const Report& report, const Args& args) {
   const gguf::File& file = *report.file;
-  std::string out = str_cat(args.path, ": GGUF version ", file.version(), file.big_endian() ? ", big-endian" : "", ", ", file.shards().size(),
-                            file.shards().size() == 1 ? " file, " : " files, ", file.tensors().size(), " tensors\n");
+  std::string out = str_cat(args.path, ": GGUF version ", file.version(), file.big_endian() ? ", big-endian" : "", ", ",
+                            file.shards().size(), file.shards().size() == 1 ? " file, " : " files, ",
+                            file.tensors().size(), " tensors\n");
   if (auto arch = file.string("general.architecture"); arch && *arch) out += str_cat("architecture   ", **arch, "\n");
   if (auto name = file.string("general.name"); name && *name) out += str_cat("name           ", **name, "\n");
   if (report.model) {
@@ -124,18 +146,23 @@ std::string to_text(const Report& report, const Args& args) {
     out += str_cat("layers         ", c.n_layers, ", model dimension ", c.dim, ", feed-forward ", c.ff_dim.max(), "\n");
     out += str_cat("attention      ", c.n_heads.max(), " heads, ", c.n_kv_heads.max(), " key-value heads of ", c.k_dim,
                    c.any_sliding() ? str_cat(", window ", c.window) : std::string(), "\n");
-    out += str_cat("context        ", c.context_length, " trained, ", format_bytes(static_cast<uint64_t>(report.model->plan().kv.bytes_per_position() * 1024)),
+    out += str_cat("context        ", c.context_length, " trained, ",
+                   format_bytes(static_cast<uint64_t>(report.model->plan().kv.bytes_per_position() * 1024)),
                    " of key-value memory per 1024 positions\n");
-    out += str_cat("weights        ", format_bytes(report.model->load_memory(1)[0].bytes), " in memory, vocabulary ", c.n_vocab,
-                   report.model->weights().tied ? ", tied" : "", "\n");
+    out += str_cat("weights        ", format_bytes(report.model->load_memory(1)[0].bytes), " in memory, vocabulary ",
+                   c.n_vocab, report.model->weights().tied ? ", tied" : "", "\n");
     out += str_cat("kernels        ", isa_name(report.model->plan().table->isa), "\n");
   }
-  for (const auto& [name, sum] : sum_types(file)) out += str_cat("type           ", name, ": ", sum.tensors, " tensors, ", format_bytes(sum.bytes), "\n");
+  for (const auto& [name, sum] : sum_types(file))
+    out += str_cat("type           ", name, ": ", sum.tensors, " tensors, ", format_bytes(sum.bytes), "\n");
   if (report.tokenizer) {
-    out += str_cat("tokenizer      ", report.tokenizer->model_name(), " ", report.tokenizer->pre_name(), ", ", report.tokenizer->vocab_size(), " tokens\n");
+    out += str_cat("tokenizer      ", report.tokenizer->model_name(), " ", report.tokenizer->pre_name(), ", ",
+                   report.tokenizer->vocab_size(), " tokens\n");
   }
   if (args.tensors) {
-    for (const gguf::TensorInfo& t : file.tensors()) out += str_cat("tensor         ", t.name, "  ", type_of(t), "  ", shape_of(t), "  ", t.bytes, " bytes at ", t.offset, "\n");
+    for (const gguf::TensorInfo& t : file.tensors())
+      out += str_cat("tensor         ", t.name, "  ", type_of(t), "  ", shape_of(t), "  ", t.bytes, " bytes at ",
+                     t.offset, "\n");
   }
   if (args.plan && report.model) out += report.model->plan().describe();
   if (args.verify) out += str_cat("verified       ", report.n_verified, " tensors\n");
@@ -147,7 +174,8 @@ std::string to_text(const Report& report, const Args& args) {
 
 int run(const Args& args) {
   for (const std::string& text : args.overrides) {
-    if (text.find('=') == std::string::npos || text[0] == '=') return usage(str_cat("--override ", quoted(text), ": wanted KEY=VALUE"));
+    if (text.find('=') == std::string::npos || text[0] == '=')
+      return usage(str_cat("--override ", quoted(text), ": wanted KEY=VALUE"));
   }
   auto file = gguf::File::open(args.path, {.allow_unknown_types = true});
   if (!file) return fail(file.error());
@@ -157,7 +185,9 @@ int run(const Args& args) {
     if (!verified) return fail(verified.error());
     report.n_verified = *verified;
   }
-  const std::string out = args.json ? to_json(report, args).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : to_text(report, args);
+  const std::string out =
+      args.json ? to_json(report, args).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+                : to_text(report, args);
   if (!put(out)) return fail_output();
   return report.problems.empty() ? kOk : kFailed;
 }
@@ -166,7 +196,8 @@ int run(const Args& args) {
 
 Command make_inspect(CLI::App& root) {
   auto args = std::make_shared<Args>();
-  CLI::App* app = root.add_subcommand("inspect", "What a GGUF file holds, and whether it runs here (exit code 1 when it does not)");
+  CLI::App* app =
+      root.add_subcommand("inspect", "What a GGUF file holds, and whether it runs here (exit code 1 when it does not)");
   app->add_option("file", args->path, "GGUF file, or any shard of a split one")->required()->type_name("FILE");
   app->add_flag("--json", args->json, "Print JSON");
   app->add_flag("--tensors", args->tensors, "List all tensors");

@@ -19,8 +19,9 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   app.footer("First steps: stoker run -m MODEL.gguf -p \"The capital of France is\" -n 32");
-  const cli::Command commands[] = {cli::make_run(app),        cli::make_tokenize(app),   cli::make_detokenize(app), cli::make_inspect(app),
-                                   cli::make_perplexity(app), cli::make_bench(app), cli::make_completion(app)};
+  const cli::Command commands[] = {cli::make_run(app),       cli::make_tokenize(app),   cli::make_detokenize(app),
+                                   cli::make_inspect(app),   cli::make_perplexity(app), cli::make_bench(app),
+                                   cli::make_completion(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -29,7 +30,8 @@ int run(int argc, char** argv) {
       return cli::usage(str_cat("no subcommand ", quoted(argv[1]), "; `stoker --help` lists them"));
     }
     std::fprintf(stderr, "stoker: error: %s; `stoker%s%s --help` lists the options\n", error.what(),
-                 app.get_subcommands().empty() ? "" : " ", app.get_subcommands().empty() ? "" : app.get_subcommands()[0]->get_name().c_str());
+                 app.get_subcommands().empty() ? "" : " ",
+                 app.get_subcommands().empty() ? "" : app.get_subcommands()[0]->get_name().c_str());
     return cli::kUsage;
   }
   if (verbose) set_log_level(LogLevel::kInfo);

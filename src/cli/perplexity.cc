@@ -22,8 +22,12 @@ struct Args {
 };
 
 nlohmann::json to_json(const engine::Scores& scores, const std::vector<int32_t>& tokens, int64_t top) {
-  nlohmann::json out{{"tokens", tokens}, {"logprobs", nlohmann::json::array()}, {"perplexity", scores.perplexity}, {"seconds", scores.seconds}};
-  for (double logprob : scores.logprobs) out["logprobs"].push_back(std::isnan(logprob) ? nlohmann::json() : nlohmann::json(logprob));
+  nlohmann::json out{{"tokens", tokens},
+                     {"logprobs", nlohmann::json::array()},
+                     {"perplexity", scores.perplexity},
+                     {"seconds", scores.seconds}};
+  for (double logprob : scores.logprobs)
+    out["logprobs"].push_back(std::isnan(logprob) ? nlohmann::json() : nlohmann::json(logprob));
   if (top > 0) out["top"] = scores.top;
   return out;
 }
@@ -55,12 +59,16 @@ int run(Args& args) {
   {
     Progress progress({.label = "scoring", .total = static_cast<uint64_t>(n), .is_bytes = false});
     int64_t seen = 0;
-    options.on_progress = [&](int64_t done, int64_t) { progress.add(static_cast<uint64_t>(done - std::exchange(seen, done))); };
+    options.on_progress = [&](int64_t done, int64_t) {
+      progress.add(static_cast<uint64_t>(done - std::exchange(seen, done)));
+    };
     scores = engine::score(**engine, *tokens, options);
   }
-  if (options.logits && std::fclose(options.logits) != 0 && scores) scores = Error{ErrorCode::kIo, str_cat(args.logits, ": cannot be written; is the disk full?")};
+  if (options.logits && std::fclose(options.logits) != 0 && scores)
+    scores = Error{ErrorCode::kIo, str_cat(args.logits, ": cannot be written; is the disk full?")};
   if (!scores) return fail(scores.error());
-  const std::string out = args.json ? to_json(*scores, *tokens, args.top).dump() : str_cat("perplexity ", scores->perplexity, " over ", n - 1, " tokens");
+  const std::string out = args.json ? to_json(*scores, *tokens, args.top).dump()
+                                    : str_cat("perplexity ", scores->perplexity, " over ", n - 1, " tokens");
   if (!put(out + "\n")) return fail_output();
   if (args.digest) std::fprintf(stderr, "digest: %s\n", digest.hex().c_str());
   return kOk;
@@ -74,7 +82,8 @@ Command make_perplexity(CLI::App& root) {
   add_model_options(*app, args->model);
   add_text_options(*app, args->text, false);
   add_integer<int64_t>(*app, "--top", args->top, 0, INT32_MAX, "Also the N best tokens per position (with --json)");
-  app->add_option("--logits", args->logits, "Write all logits to FILE as raw little-endian f32, [tokens, vocabulary]")->type_name("FILE");
+  app->add_option("--logits", args->logits, "Write all logits to FILE as raw little-endian f32, [tokens, vocabulary]")
+      ->type_name("FILE");
   app->add_flag("--json", args->json, "Print tokens, logprobs (natural), top and perplexity as JSON");
   app->add_flag("--digest", args->digest, "Print a digest of all logits, on stderr");
   return {app, [args] { return run(*args); }};

@@ -25,16 +25,23 @@ struct Args {
 };
 
 nlohmann::json to_json(const engine::Generated& g, const Args& args) {
-  return {{"text", g.text}, {"tokens", g.tokens}, {"prompt_tokens", g.prompt_tokens}, {"generated_tokens", g.tokens.size()},
-          {"decode_tokens", g.decode_tokens}, {"prefill_seconds", g.prefill_seconds}, {"decode_seconds", g.decode_seconds},
-          {"stop", engine::stop_name(g.stop)}, {"seed", args.sampler.seed}};
+  return {{"text", g.text},
+          {"tokens", g.tokens},
+          {"prompt_tokens", g.prompt_tokens},
+          {"generated_tokens", g.tokens.size()},
+          {"decode_tokens", g.decode_tokens},
+          {"prefill_seconds", g.prefill_seconds},
+          {"decode_seconds", g.decode_seconds},
+          {"stop", engine::stop_name(g.stop)},
+          {"seed", args.sampler.seed}};
 }
 
 void print_statistics(const engine::Generated& g, const engine::Engine& engine) {
   const auto rate = [](int64_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
-  std::fprintf(stderr, "load %.2f s | prompt %lld tokens, %.1f t/s | answer %zu tokens, %.1f t/s | %s\n", engine.load_seconds(),
-               static_cast<long long>(g.prompt_tokens), rate(g.prompt_tokens, g.prefill_seconds), g.tokens.size(),
-               rate(g.decode_tokens, g.decode_seconds), std::string(engine::stop_name(g.stop)).c_str());
+  std::fprintf(stderr, "load %.2f s | prompt %lld tokens, %.1f t/s | answer %zu tokens, %.1f t/s | %s\n",
+               engine.load_seconds(), static_cast<long long>(g.prompt_tokens), rate(g.prompt_tokens, g.prefill_seconds),
+               g.tokens.size(), rate(g.decode_tokens, g.decode_seconds),
+               std::string(engine::stop_name(g.stop)).c_str());
 }
 
 /// With --verbose: what the memory limit was spent on, and what the system says of this process.
@@ -68,7 +75,8 @@ int run(Args& args) {
   if (!positions) return fail(positions.error());
 
   if (auto status = (*engine)->load({.positions = *positions, .max_rows = rows}); !status) return fail(status.error());
-  std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context), static_cast<unsigned long long>(args.sampler.seed));
+  std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context),
+               static_cast<unsigned long long>(args.sampler.seed));
 
   bool written = true;
   if (!args.json) options.on_text = [&](std::string_view text) { return written = put(text); };
@@ -91,15 +99,22 @@ int run(Args& args) {
 
 Command make_run(CLI::App& root) {
   auto args = std::make_shared<Args>();
-  CLI::App* app = root.add_subcommand("run", "Continue a text: the answer goes to stdout as it comes, everything else to stderr");
+  CLI::App* app =
+      root.add_subcommand("run", "Continue a text: the answer goes to stdout as it comes, everything else to stderr");
   add_model_options(*app, args->model);
   add_text_options(*app, args->text, true);
-  add_integer<int64_t>(*app, "-n,--n-predict", args->n, 0, kMostTokens, "Most tokens to generate; 0 only reads the prompt; default: up to the context's end");
+  add_integer<int64_t>(*app, "-n,--n-predict", args->n, 0, kMostTokens,
+                       "Most tokens to generate; 0 only reads the prompt; default: up to the context's end");
   app->add_option("--temp", args->sampler.temperature, "Temperature; 0 is greedy")->capture_default_str();
-  add_integer<int64_t>(*app, "--top-k", args->sampler.top_k, 0, INT32_MAX, "Keep the N best tokens; 0 is off")->default_str("40");
-  app->add_option("--top-p", args->sampler.top_p, "Keep the fewest tokens of this probability together; 1 is off")->capture_default_str();
-  app->add_option("--min-p", args->sampler.min_p, "Keep tokens of at least this share of the best one's probability; 0 is off")->capture_default_str();
-  add_integer<uint64_t>(*app, "--seed", args->sampler.seed, 0, UINT64_MAX, "Seed of the random numbers; default: a random one, printed");
+  add_integer<int64_t>(*app, "--top-k", args->sampler.top_k, 0, INT32_MAX, "Keep the N best tokens; 0 is off")
+      ->default_str("40");
+  app->add_option("--top-p", args->sampler.top_p, "Keep the fewest tokens of this probability together; 1 is off")
+      ->capture_default_str();
+  app->add_option("--min-p", args->sampler.min_p,
+                  "Keep tokens of at least this share of the best one's probability; 0 is off")
+      ->capture_default_str();
+  add_integer<uint64_t>(*app, "--seed", args->sampler.seed, 0, UINT64_MAX,
+                        "Seed of the random numbers; default: a random one, printed");
   app->add_flag("--ignore-eos", args->ignore_eos, "Go on past end tokens, and keep them");
   app->add_flag("--json", args->json, "Print one JSON object instead of the text");
   app->add_flag("--digest", args->digest, "Print a digest of all logits that were sampled from, on stderr");

@@ -61,8 +61,10 @@ int detokenize(const Args& args) {
     }
   }
   const text::Tokenizer::DecodeOptions options{.show_special = args.special};
-  return put(args.json ? nlohmann::json{{"text", (*tokenizer)->decode(*ids, options)}}.dump() + "\n" : (*tokenizer)->decode_bytes(*ids, options))
-             ? kOk : fail_output();
+  return put(args.json ? nlohmann::json{{"text", (*tokenizer)->decode(*ids, options)}}.dump() + "\n"
+                       : (*tokenizer)->decode_bytes(*ids, options))
+             ? kOk
+             : fail_output();
 }
 
 }  // namespace
@@ -71,7 +73,8 @@ Command make_tokenize(CLI::App& root) {
   auto args = std::make_shared<Args>();
   CLI::App* app = root.add_subcommand("tokenize", "Token ids and pieces of a text; works on vocabulary-only files");
   app->add_option("-m,--model", args->model, "GGUF file")->required()->type_name("FILE");
-  auto* text = app->add_option("text", args->text, "The text; otherwise -f, otherwise standard input")->type_name("TEXT");
+  auto* text =
+      app->add_option("text", args->text, "The text; otherwise -f, otherwise standard input")->type_name("TEXT");
   app->add_option("-f,--file", args->file, "A file with the text")->type_name("FILE")->excludes(text);
   app->add_flag("--json", args->json, "Print {\"tokens\": [..]}");
   app->add_flag("--special,!--no-special", args->special, "Recognise special tokens in the text (default)");
@@ -87,7 +90,8 @@ Command make_detokenize(CLI::App& root) {
   args->special = false;
   CLI::App* app = root.add_subcommand("detokenize", "The text of token ids, byte for byte");
   app->add_option("-m,--model", args->model, "GGUF file")->required()->type_name("FILE");
-  app->add_option("-f,--file,ids", args->file, "A JSON file with the ids, [1, 2, 3]; otherwise standard input")->type_name("IDS.json");
+  app->add_option("-f,--file,ids", args->file, "A JSON file with the ids, [1, 2, 3]; otherwise standard input")
+      ->type_name("IDS.json");
   app->add_flag("--json", args->json, "Print {\"text\": ..}; invalid UTF-8 becomes U+FFFD");
   app->add_flag("--special", args->special, "Show control tokens");
   return {app, [args] { return detokenize(*args); }};

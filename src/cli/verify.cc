@@ -13,7 +13,8 @@ namespace {
 constexpr uint64_t kWindow = 4u << 20;
 
 /// The first bad block of a tensor as a line for people; empty when all are fine.
-Result<std::string> verify_tensor(const gguf::File& file, const gguf::TensorInfo& tensor, std::vector<std::byte>& window, Progress& progress) {
+Result<std::string> verify_tensor(const gguf::File& file, const gguf::TensorInfo& tensor,
+                                  std::vector<std::byte>& window, Progress& progress) {
   const auto info = gguf::type_info(tensor.type_id);
   const auto block = static_cast<uint64_t>(info->n_bytes);
   const uint64_t step = kWindow / block * block;
