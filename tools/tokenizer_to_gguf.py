@@ -3,8 +3,8 @@
 
 usage: tokenizer_to_gguf.py FILE PRE OUT.gguf
 
-FILE: a tokenizer.json of byte-level BPE, a tekken.json, or a SentencePiece .model (PRE is then not used). PRE: the name of the
-pre-tokenizer. Does nothing when OUT is there and newer than FILE.
+FILE: a tokenizer.json of byte-level BPE, a tekken.json, or a SentencePiece .model (PRE is then not used).
+PRE: the name of the pre-tokenizer. Does nothing when OUT is there and newer than FILE.
 """
 import base64
 import json

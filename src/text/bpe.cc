@@ -12,7 +12,7 @@ constexpr CharClass kSpaceClass(kSpace);
 class Bpe final : public Algorithm {
  public:
   Bpe(const Vocab& vocab, const Pretokenizer& pre, BpeSymbols symbols)
-      : vocab_(vocab), pre_(pre), symbols_(std::move(symbols)), whole_(vocab.size()) {
+      : pre_(pre), symbols_(std::move(symbols)), whole_(vocab.size()) {
     if (pre.plain_utf8) symbols_.for_texts([&](std::string_view text) { cuts_.learn(text); });
   }
 
@@ -73,7 +73,6 @@ class Bpe final : public Algorithm {
     Symbols scratch_;
   };
 
-  const Vocab& vocab_;
   const Pretokenizer& pre_;
   BpeSymbols symbols_;
   WordCuts cuts_;

@@ -45,8 +45,9 @@ bool append_unmapped(std::string& out, std::string_view text) {
       continue;
     }
     // All characters that stand for a byte have two bytes at most: C2 to C5 and one more.
-    bool two = first >= 0xC2 && first <= 0xC5 && pos + 1 < text.size() && (text[pos + 1] & 0xC0) == 0x80;
-    if (int byte = two ? byte_of_char((first & 31u) << 6 | (text[pos + 1] & 63u)) : -1; byte >= 0) {
+    unsigned second = pos + 1 < text.size() ? static_cast<uint8_t>(text[pos + 1]) : 0;
+    bool two = first >= 0xC2 && first <= 0xC5 && (second & 0xC0) == 0x80;
+    if (int byte = two ? byte_of_char((first & 31u) << 6 | (second & 63)) : -1; byte >= 0) {
       out += static_cast<char>(byte);
       pos += 2;
       continue;

@@ -33,6 +33,10 @@ Result<const Pretokenizer*> pretokenizer_of(Source& source) {
                                " is not known to this version; its text would be cut wrongly"));
   if (source.model == "whitespace" && source.lowercase)
     return unsupported("tokenizer.ggml.normalizer.lowercase is not supported for the tokenizer model 'whitespace'");
+  if (!source.has_merges)
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("tokenizer.ggml.merges: absent, and the tokenizer model ", quoted(source.model),
+                         " joins nothing without them: convert the model again")};
   if (!source.pre.has_value() && source.model == "gpt2")
     source.notes.push_back("tokenizer.ggml.pre is absent: the list named 'default' cuts the text");
   source.no_default_bos = pre->no_default_bos;

@@ -15,7 +15,7 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 
-# Copies SOURCE/PACKAGE.* to --dest, or prints SOURCE/PACKAGE.error and fails. Installing the build backend does nothing.
+# Copies SOURCE/PACKAGE.* to --dest, or prints SOURCE/PACKAGE.error and fails. For the build backend there is nothing.
 FAKE_PIP = """
 import os, pathlib, shutil, sys
 source = pathlib.Path(os.environ["SOURCE"])

@@ -22,6 +22,7 @@ struct TinyVocab {
   std::string model, pre;
   std::string architecture = "llama";
   std::vector<std::string> tokens, merges;
+  bool has_merges = true;
   std::vector<int32_t> kinds;
   std::vector<float> scores;
   std::vector<std::pair<std::string, gguf::Value>> more;  ///< Keys without "tokenizer.ggml.".
@@ -72,7 +73,7 @@ struct TinyVocab {
     writer.add_strings("tokenizer.ggml.tokens", tokens);
     if (!kinds.empty()) writer.add_i32s("tokenizer.ggml.token_type", kinds);
     if (!scores.empty()) writer.add_f32s("tokenizer.ggml.scores", scores);
-    if (!merges.empty()) writer.add_strings("tokenizer.ggml.merges", merges);
+    if (has_merges) writer.add_strings("tokenizer.ggml.merges", merges);
     for (const auto& [key, value] : more)
       writer.add(key.starts_with("general.") ? key : str_cat("tokenizer.ggml.", key), value);
     std::string path = str_cat(testing::TempDir(), "stoker-vocab-", getpid(), ".gguf");

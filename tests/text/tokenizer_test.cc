@@ -50,6 +50,11 @@ TEST(Tokenizer, CorruptKeys) {
   vocab = TinyVocab::bytes("gpt-2");
   vocab.tokens.clear();
   expect_refused(vocab, ErrorCode::kCorrupt, "tokenizer.ggml.tokens");
+  for (const char* pre : {"gpt-2", "kimi-k2"}) {
+    vocab = TinyVocab::bytes(pre);
+    vocab.has_merges = false;
+    expect_refused(vocab, ErrorCode::kCorrupt, "tokenizer.ggml.merges: absent");
+  }
   for (const char* text : {"<0x4>", "<0x411>", "<0xG1>", "<0x 1>", "<0x+1>", "0x41", "<0X41>", "<0x41> "}) {
     vocab = TinyVocab::blanks();
     vocab.add(text, TokenKind::kByte);
