@@ -53,9 +53,9 @@ struct Family32 {
     for_blocks(
         args, row, [&](const Block32& x) __attribute__((always_inline)) {
           if (kAhead) prefetch_ahead<kBlockBytes + Type::kHeader>(ahead);
-          STOKER_UNROLL for (int part = 0; part < kParts; ++part) {
+          for_parts<N>([&](int part) __attribute__((always_inline)) {
             add_block_32<Type, N>(part_of(lines, header, part), x, sums[part]);
-          }
+          });
           lines += kBlockBytes;
           header += Type::kHeader;
         });

@@ -61,13 +61,17 @@ STOKER_INLINE void prefetch_ahead(const uint8_t*& p) {
   p += n;
 }
 
-// f(part) for the vectors of a group. Code for few rows is unrolled, so that its sums stay in registers.
+// f(part) for the vectors of a group. Code for few rows is unrolled, so that its sums stay in registers. For more, the
+// compiler must not see that all parts read the same activations: it would keep hundreds of broadcasts on the stack.
 template <int N, class F>
 STOKER_INLINE void for_parts(F f) {
   if constexpr (N <= 2) {
     STOKER_UNROLL for (int part = 0; part < kParts; ++part) f(part);
   } else {
-    for (int part = 0; part < kParts; ++part) f(part);
+    for (int part = 0; part < kParts; ++part) {
+      asm volatile("" : : : "memory");
+      f(part);
+    }
   }
 }
 
