@@ -58,16 +58,21 @@ STOKER_INLINE void dots_32(const Ints (&v)[8], const int8_t* q, const int16_t* s
   dots[0] = add_dot<Type, 8>(ints(-Type::kOffset * sums[0]), v, q, _mm256_set1_epi16(1));
 }
 
+// The dots of the sub-blocks start from 0 here: the offset is taken out of the total.
+template <class Type, int N>
+struct Starts {
+  STOKER_INLINE explicit Starts(const int16_t*) {}
+};
+
 // How totals_256 keeps a sub-scale.
 STOKER_INLINE Ints factor_of(Ints scale) { return pair(scale, scale); }
 
-// Adds factor * dot of sub-block `sub` of the 32 weights v, the offset left in; q is that of the 32 weights.
+// Adds factor * dot of a sub-block, whose weights are from v on; the offset stays in. q is that of these weights.
 template <class Type, int N>
-STOKER_INLINE void add_dots_256(const Ints (&v)[8], int sub, Ints factor, const int8_t* q, const int16_t*,
+STOKER_INLINE void add_dots_256(const Ints* v, int, Ints factor, const int8_t* q, const Starts<Type, N>&,
                                 Ints (&totals)[N]) {
-  constexpr int kWords = 64 / Type::kSubs;
   STOKER_UNROLL for (int t = 0; t < N; ++t) {
-    totals[t] = add_dot<Type, kWords>(totals[t], v + sub * kWords, q + t * 256 + 4 * sub * kWords, factor);
+    totals[t] = add_dot<Type, 64 / Type::kSubs>(totals[t], v, q + t * 256, factor);
   }
 }
 

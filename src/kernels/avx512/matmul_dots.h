@@ -39,21 +39,40 @@ STOKER_INLINE void dots_32(const Ints (&v)[8], const int8_t* q, const int16_t* s
   add_dots<kStep<N>, 8>(v, q, dots);
 }
 
+// What the dots of the sub-blocks start from, one row after the other: -kOffset * (sum of the activations).
+template <class Type, int N>
+struct Starts {
+  static constexpr int kPerRow = Type::kOffset == 0 ? 0 : Type::kSubs;
+  alignas(64) int32_t values[N][kPerRow == 0 ? 1 : kPerRow];
+
+  STOKER_INLINE explicit Starts(const int16_t* sums) {
+    if constexpr (Type::kOffset != 0) {
+      STOKER_UNROLL for (int t = 0; t < N; ++t) {
+        const __m256i row = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums + t * 16));
+        if constexpr (Type::kSubs == 16) {
+          store(values[t], mul(_mm512_cvtepi16_epi32(row), ints(-Type::kOffset)));
+        } else {
+          const __m256i pair_sums = _mm256_madd_epi16(row, _mm256_set1_epi16(-Type::kOffset));
+          _mm256_store_si256(reinterpret_cast<__m256i*>(values[t]), pair_sums);
+        }
+      }
+    }
+  }
+
+  STOKER_INLINE Ints of(int row, int sub) const { return Type::kOffset == 0 ? ints(0) : word_of(&values[row][sub]); }
+};
+
 // How totals_256 keeps a sub-scale.
 STOKER_INLINE Ints factor_of(Ints scale) { return scale; }
 
-// Adds factor * dot of sub-block `sub` of the 32 weights v; q and sums are those of the 32 weights.
+// Adds factor * dot of sub-block `sub` of the block, whose weights are from v on; q is that of these weights.
 template <class Type, int N>
-STOKER_INLINE void add_dots_256(const Ints (&v)[8], int sub, Ints factor, const int8_t* q, const int16_t* sums,
+STOKER_INLINE void add_dots_256(const Ints* v, int sub, Ints factor, const int8_t* q, const Starts<Type, N>& starts,
                                 Ints (&totals)[N]) {
-  constexpr int kWords = 64 / Type::kSubs;
   STOKER_UNROLL for (int first = 0; first < N; first += kStep<N>) {
     Ints dots[kStep<N>];
-    STOKER_UNROLL for (int t = 0; t < kStep<N>; ++t) {
-      const int16_t* row = sums + (first + t) * 16;
-      dots[t] = ints(-Type::kOffset * (Type::kSubs == 16 ? row[sub] : row[0] + row[1]));
-    }
-    add_dots<kStep<N>, kWords>(v + sub * kWords, q + first * 256 + 4 * sub * kWords, dots);
+    STOKER_UNROLL for (int t = 0; t < kStep<N>; ++t) dots[t] = starts.of(first + t, sub);
+    add_dots<kStep<N>, 64 / Type::kSubs>(v, q + first * 256, dots);
     STOKER_UNROLL for (int t = 0; t < kStep<N>; ++t) totals[first + t] = add(totals[first + t], mul(dots[t], factor));
   }
 }

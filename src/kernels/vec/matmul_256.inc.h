@@ -18,16 +18,16 @@ STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, const uin
   alignas(64) int32_t factors[Type::kSubs][kWidth];
   STOKER_UNROLL for (int j = 0; j < Type::kSubs; ++j) store(factors[j], factor_of(Type::sub_scale(lines, j)));
   STOKER_UNROLL for (int t = 0; t < N; ++t) totals[t] = ints(0);
-  constexpr int kSubsHere = Type::kSubs / 8;  // In the 32 weights that are decoded at a time.
+  const Starts<Type, N> starts(x.sums);
+  constexpr int kSubsHere = Type::kSubs / 8, kWords = 8 / kSubsHere;  // In the 32 weights that are decoded at a time.
   for (int part = 0; part < 8 / Type::kPeriod; ++part) {
     STOKER_UNROLL for (int c = 0; c < Type::kPeriod; ++c) {
       if (kAhead) prefetch_ahead<(Type::kLines * kLineBytes + Type::kHeader) / 8 / kParts>(ahead);
       Ints v[8];
       Type::decode(lines, part, c, v);
-      const int chunk = part * Type::kPeriod + c;
-      STOKER_UNROLL for (int sub = 0; sub < kSubsHere; ++sub) {
-        const Ints factor = load(factors[chunk * kSubsHere + sub]);
-        add_dots_256<Type, N>(v, sub, factor, x.q + 32 * chunk, x.sums + 2 * chunk, totals);
+      STOKER_UNROLL for (int i = 0; i < kSubsHere; ++i) {
+        const int sub = (part * Type::kPeriod + c) * kSubsHere + i;
+        add_dots_256<Type, N>(v + i * kWords, sub, load(factors[sub]), x.q + sub * 4 * kWords, starts, totals);
       }
     }
   }
