@@ -227,8 +227,9 @@ void Runner::head(const HeadBlock& block, Worker& worker) noexcept {
     for (int64_t i = 0; i < block.n; ++i) {
       float* part = y + i * logits_stride_ + begin;
       if (output_bias_) exec_.table->add(part, output_bias_ + begin, n, part);
-      if (config.final_softcap != 0) exec_.table->softcap(part, config.final_softcap, n);
+      // Before the cap, which would turn infinity into an ordinary number.
       if (!exec_.table->all_finite(part, n)) exec_.mark_bad(exec_.original_row(block.row + i), head_step_);
+      if (config.final_softcap != 0) exec_.table->softcap(part, config.final_softcap, n);
     }
   });
 }
