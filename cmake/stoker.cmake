@@ -15,7 +15,7 @@ if(STOKER_WERROR)
 endif()
 if(STOKER_SANITIZE)
   # g++ 12 sees uninitialized members of variants that are not there once sanitizers are on.
-  add_compile_options(-fsanitize=${STOKER_SANITIZE} -fno-omit-frame-pointer -g -Wno-maybe-uninitialized)
+  add_compile_options(-fsanitize=${STOKER_SANITIZE} -fno-omit-frame-pointer -g $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${STOKER_SANITIZE})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT STOKER_SANITIZE)
