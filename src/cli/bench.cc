@@ -70,9 +70,11 @@ Command make_bench(CLI::App& root) {
   auto args = std::make_shared<Args>();
   CLI::App* app = root.add_subcommand("bench", "Tokens per second for reading a prompt (pp) and for generating (tg)");
   add_model_options(*app, args->model);
-  add_integer<int64_t>(*app, "-p,--n-prompt", args->bench.prompt, 0, kMostTokens, "Prompt tokens; 0: none")
+  add_integer<int64_t>(*app, "-p,--n-prompt", args->bench.prompt, 0, engine::Engine::kMostContext,
+                       "Prompt tokens; 0: none")
       ->default_str("512");
-  add_integer<int64_t>(*app, "-n,--n-gen", args->bench.generate, 0, kMostTokens, "Tokens to generate; 0: none")
+  add_integer<int64_t>(*app, "-n,--n-gen", args->bench.generate, 0, engine::Engine::kMostContext,
+                       "Tokens to generate; 0: none")
       ->default_str("128");
   add_integer(*app, "-r,--repetitions", args->bench.repetitions, 1, 1000000,
               "Timed runs of each test, after one to warm up")

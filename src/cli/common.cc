@@ -45,14 +45,20 @@ int usage(std::string_view message) { return fail(Error{ErrorCode::kInvalidArgum
 
 void add_model_options(CLI::App& app, ModelArgs& args) {
   app.add_option("-m,--model", args.path, "GGUF file, or any shard of a split one")->required()->type_name("FILE");
-  app.add_option("--memory", args.memory,
-                 "Memory limit, as 6G or 512M; default: what the machine or its control group allows")
+  const auto set_memory = [&args](const std::string& text) {
+    const auto bytes = parse_size(text);
+    if (!bytes) throw CLI::ValidationError(str_cat("--memory: ", bytes.error().message));
+    if (*bytes == 0) throw CLI::ValidationError(str_cat("--memory is ", quoted(text), ", wanted more than nothing"));
+    args.memory_bytes = *bytes;
+  };
+  app.add_option_function<std::string>(
+         "--memory", set_memory, "Memory limit, as 6G or 512M; default: what the machine or its control group allows")
       ->type_name("SIZE")
       ->envname("STOKER_MEMORY");
   add_integer(app, "--threads", args.threads, 1, 1024,
               "Worker threads; default: the processors that this process may use");
   app.add_flag("--threads-exact", args.threads_exact, "Do not cap the threads at the usable processors");
-  add_integer<int64_t>(app, "--ctx", args.context, 1, 1 << 30,
+  add_integer<int64_t>(app, "--ctx", args.context, 1, engine::Engine::kMostContext,
                        "Positions for prompt and answer; default: min(the model's, 8192, what fits)");
   add_integer<int64_t>(app, "--batch", args.batch, 1, 65536, "Most prompt rows per forward call")->default_str("512");
   app.add_option("--kv-type", args.kv_type, "Element type of the key-value cache: f16, bf16 or f32")
@@ -65,15 +71,11 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
 Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
   const auto bad = [](std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; };
   engine::EngineOptions options{.path = args.path,
+                                .memory_bytes = args.memory_bytes,
                                 .threads = args.threads,
                                 .threads_exact = args.threads_exact,
                                 .context = args.context,
                                 .batch = args.batch};
-  if (!args.memory.empty()) {
-    auto bytes = parse_size(args.memory);
-    if (!bytes) return bad(str_cat("--memory: ", bytes.error().message));
-    options.memory_bytes = *bytes;
-  }
   // Asked for here so that a bad STOKER_ISA is no usage error of this command line: it exits 1.
   if (auto isa = pick_isa(); !isa) return Error{ErrorCode::kUnsupported, isa.error().message};
   STOKER_TRY(options.kv_type, parse_kv_type(args.kv_type));

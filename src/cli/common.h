@@ -25,7 +25,7 @@ inline constexpr int kOk = 0, kFailed = 1, kUsage = 2;
 int fail(const Error& error);
 int usage(std::string_view message);
 
-/// More than any context.
+/// More than any context, so that the number is judged beside the context.
 inline constexpr int64_t kMostTokens = int64_t{1} << 40;
 
 /// An option that takes a decimal whole number from `min` to `max`; anything else is a usage error that says so.
@@ -53,7 +53,7 @@ CLI::Option* add_integer(CLI::App& app, const std::string& names, T& value, T mi
 /// Options of every subcommand that runs a model.
 struct ModelArgs {
   std::string path;
-  std::string memory;
+  uint64_t memory_bytes = 0;
   int threads = 0;
   bool threads_exact = false;
   int64_t context = 0;

@@ -25,7 +25,10 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {
+      const std::string text = error.get_name() == "CallForVersion" ? str_cat(error.what(), "\n") : app.help();
+      return cli::put(text) ? cli::kOk : cli::fail_output();
+    }
     if (app.get_subcommands().empty() && argc > 1 && argv[1][0] != '-') {
       return cli::usage(str_cat("no subcommand ", quoted(argv[1]), "; `stoker --help` lists them"));
     }

@@ -59,7 +59,8 @@ int run(Args& args) {
   auto prompt = read_tokens(args.text, **engine);
   if (!prompt) return fail(prompt.error());
   const auto rows = std::clamp<int64_t>(static_cast<int64_t>(prompt->size()), 1, args.model.batch);
-  auto context = (*engine)->context({.max_rows = rows});
+  auto context = (*engine)->context(
+      {.positions = static_cast<int64_t>(prompt->size()) + std::max<int64_t>(args.n, 1), .max_rows = rows});
   if (!context) return fail(context.error());
 
   engine::Digest digest;
@@ -75,12 +76,12 @@ int run(Args& args) {
   if (!positions) return fail(positions.error());
 
   if (auto status = (*engine)->load({.positions = *positions, .max_rows = rows}); !status) return fail(status.error());
+  watch_signals();
   std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context),
                static_cast<unsigned long long>(args.sampler.seed));
 
   bool written = true;
   if (!args.json) options.on_text = [&](std::string_view text) { return written = put(text); };
-  watch_signals();
   auto generated = engine::generate(**engine, *prompt, options);
   if (!generated) return fail(generated.error());
   if (args.json) {

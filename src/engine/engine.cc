@@ -84,23 +84,23 @@ std::vector<Ledger::Line> Engine::memory(const Needs& needs) const {
   return lines;
 }
 
-Result<int64_t> Engine::context(const Needs& others, int64_t n_sequences) const {
+Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
   if (options_.context > 0) return options_.context;
   int64_t context = std::min(model_->config().context_length, kDefaultContext);
-  Needs needs = others;
-  needs.positions = 0;
-  const uint64_t fixed = total(memory(needs));
+  Needs part = needs;
+  part.positions = 0;
+  const uint64_t fixed = total(memory(part));
   const uint64_t available = ledger_->available();
   const auto page = static_cast<uint64_t>(model_->plan().kv.page_bytes);
   uint64_t room = available > fixed ? available - fixed : 0;
   room -= room % (room >= Buffer::kHugePage ? Buffer::kHugePage : Buffer::charged(1));  // it is one buffer, charged in whole pages
-  const uint64_t pages = room / page / static_cast<uint64_t>(n_sequences);
-  if (pages == 0) {
-    needs.positions = kPage * n_sequences;
-    return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(needs))};
+  const auto pages = static_cast<int64_t>(room / page / static_cast<uint64_t>(n_sequences));
+  const int64_t least = std::min(needs.positions, context);
+  if (pages < std::max<int64_t>(1, pages_for(least))) {
+    part.positions = std::max(kPage, least) * n_sequences;
+    return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(part))};
   }
-  if (pages < static_cast<uint64_t>(pages_for(context))) context = static_cast<int64_t>(pages) * kPage;
-  return context;
+  return std::min(context, pages * kPage);
 }
 
 Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_bytes) {

@@ -44,9 +44,10 @@ class Engine {
     int64_t max_rows = 0;    ///< Most rows of one forward call.
     int64_t max_logits = 1;  ///< Rows of logits that stand in memory at once.
   };
-  /// Positions that one sequence may take: what was asked for, or the default that fits `n_sequences` besides what `others`
-  /// needs (its positions do not count). kOutOfMemory: not even 64 positions fit; with the table.
-  Result<int64_t> context(const Needs& others, int64_t n_sequences = 1) const;
+  /// Positions that one sequence may take: what was asked for, or the default, for `n_sequences`, that fits besides the rows
+  /// and logits of `needs`. kOutOfMemory: the positions of `needs`, or one page, would be within the default and do not fit;
+  /// with the table.
+  Result<int64_t> context(const Needs& needs, int64_t n_sequences = 1) const;
   Result<int64_t> context() const { return context({.max_rows = options_.batch}); }
 
   /// Reserves all of it, then reads the weights.
