@@ -117,7 +117,8 @@ TEST(Entry, ForwardMultiSeqIsEachSequenceAlone) {
   }
   const auto rows = decoder->forward_multi_seq(next, positions, together);
   ASSERT_TRUE(rows) << rows.error().message;
-  for (size_t s = 0; s < kSequences; ++s) expect_bits((*rows)[s], *decoder->forward_token(next[s], positions[s], apart[s]));
+  for (size_t s = 0; s < kSequences; ++s)
+    expect_bits((*rows)[s], *decoder->forward_token(next[s], positions[s], apart[s]));
   for (int64_t& p : positions) ++p;
   EXPECT_TRUE(decoder->forward_multi_seq_kv(next, positions, together));
   EXPECT_FALSE(decoder->forward_multi_seq(next, std::span(positions).first(3), together));
@@ -187,7 +188,8 @@ TEST(Entry, NewRandomSmallIsReproducible) {
     const std::vector<int32_t> text{1, 2, 76};
     const auto row = *a->forward_batch_last(text, 0, sa);
     expect_bits(row, *b->forward_batch_last(text, 0, sb));
-    EXPECT_NE(std::memcmp(row.data(), c->forward_batch_last(text, 0, sc)->data(), row.size() * sizeof(float)), 0) << arch->name;
+    EXPECT_NE(std::memcmp(row.data(), c->forward_batch_last(text, 0, sc)->data(), row.size() * sizeof(float)), 0)
+        << arch->name;
   }
   EXPECT_FALSE(Decoder::new_random_small({}, 2, 77, 1, {}));
 }

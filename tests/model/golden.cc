@@ -46,7 +46,8 @@ std::string tiny_path(const std::string& name) { return std::string(STOKER_TINY_
 
 std::vector<std::string> golden_names() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(STOKER_GOLDEN_DIR "/tiny")) names.push_back(entry.path().stem());
+  for (const auto& entry : std::filesystem::directory_iterator(STOKER_GOLDEN_DIR "/tiny"))
+    names.push_back(entry.path().stem());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -71,8 +72,11 @@ Loaded::Loaded(const std::string& path, const Setup& setup) {
   pool = must(Pool::create({.n_threads = setup.threads}), path);
   gguf::File file = must(gguf::File::open(path), path);
   const kernels::Table* table = setup.table ? setup.table : must(kernels::table_for(setup.isa), path);
-  model = must(Model::from_gguf(file, {.context = setup.context, .kv_type = setup.kv, .table = table}, ledger, *pool), path);
-  kv = must(KvPool::create(ledger, model->plan().kv, {.n_pages = (setup.positions + 63) / 64, .scatter_seed = setup.scatter_seed}), path);
+  model = must(Model::from_gguf(file, {.context = setup.context, .kv_type = setup.kv, .table = table}, ledger, *pool),
+               path);
+  kv = must(KvPool::create(ledger, model->plan().kv,
+                           {.n_pages = (setup.positions + 63) / 64, .scatter_seed = setup.scatter_seed}),
+            path);
   runner = must(Runner::create(model->plan(), *pool, ledger, {.max_rows = setup.max_rows}), path);
 }
 
@@ -84,7 +88,9 @@ std::vector<std::vector<float>> all_logits(Loaded& loaded, std::span<const int32
   for (int64_t at = 0; at < n; at += chunk) {
     const int64_t rows = std::min(chunk, n - at);
     collector.base = at;
-    const Span span{.sequence = &sequence, .tokens = tokens.subspan(static_cast<size_t>(at), static_cast<size_t>(rows)), .position = at,
+    const Span span{.sequence = &sequence,
+                    .tokens = tokens.subspan(static_cast<size_t>(at), static_cast<size_t>(rows)),
+                    .position = at,
                     .logits = {0, rows}};
     const Outputs outputs = must(loaded.runner->forward({&span, 1}, &collector), "forward");
     for (const Failure& failure : outputs.failures) std::fprintf(stderr, "%s\n", failure.message.c_str());

@@ -1,5 +1,5 @@
-// What tests of the forward pass share: tiny models (made by tools/tiny_model.py into STOKER_TINY_DIR) with their recorded
-// references, and a model with its memory in one bundle.
+// What tests of the forward pass share: tiny models (made by tools/tiny_model.py into STOKER_TINY_DIR) with their
+// recorded references, and a model with its memory in one bundle.
 #pragma once
 
 #include <cstdint>

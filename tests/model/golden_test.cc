@@ -1,10 +1,11 @@
 // Every tiny model against the float64 reference recorded in tests/golden/tiny.
+#include "tests/model/golden.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "gguf/file.h"
-#include "tests/model/golden.h"
 
 namespace stoker::model {
 namespace {
@@ -19,7 +20,8 @@ bool is_float(const std::string& path) {
   EXPECT_TRUE(file) << (file ? "" : file.error().message);
   for (const auto& tensor : file->tensors()) {
     const auto type = tensor.type();
-    if (type != gguf::TensorType::kF32 && type != gguf::TensorType::kF16 && type != gguf::TensorType::kBF16) return false;
+    if (type != gguf::TensorType::kF32 && type != gguf::TensorType::kF16 && type != gguf::TensorType::kBF16)
+      return false;
   }
   return true;
 }
@@ -37,10 +39,12 @@ TEST_P(GoldenTest, MeanLogprobDifference) {
   }
   const double mean = sum / static_cast<double>(golden.logprobs.size());
   RecordProperty("mean", std::to_string(mean));
-  std::printf("%-24s mean |dlogp| %.3g  worst %.3g  llama.cpp %.3g\n", golden.name.c_str(), mean, worst, golden.llama_cpp);
-  // Float weights and f32 KV leave f32 rounding only. Other types add the rounding of activations to 8 bits, which is noise
-  // of the same size in every engine: llama.cpp's distance from the same reference is the yardstick. Two roundings of one short
-  // text differ by chance, hence the factor (largest seen 1.19; the pooled real texts of tests/real allow 1.15).
+  std::printf("%-24s mean |dlogp| %.3g  worst %.3g  llama.cpp %.3g\n", golden.name.c_str(), mean, worst,
+              golden.llama_cpp);
+  // Float weights and f32 KV leave f32 rounding only. Other types add the rounding of activations to 8 bits, which is
+  // noise of the same size in every engine: llama.cpp's distance from the same reference is the yardstick. Two
+  // roundings of one short text differ by chance, hence the factor (largest seen 1.19; the pooled real texts of
+  // tests/real allow 1.15).
   const double allowed = is_float(path) ? 1e-4 : 1.3 * golden.llama_cpp;
   EXPECT_LE(mean, allowed);
 }

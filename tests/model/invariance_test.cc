@@ -1,5 +1,5 @@
-// Promises P1 and P2: the bits of a row of logits depend on the tokens of its sequence alone. Each test computes the logits
-// of a text once, one token at a time, on scalar kernels with one thread, and then in other ways.
+// Promises P1 and P2: the bits of a row of logits depend on the tokens of its sequence alone. Each test computes the
+// logits of a text once, one token at a time, on scalar kernels with one thread, and then in other ways.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,15 +16,15 @@ namespace {
 using namespace testing;
 using Rows = std::vector<std::vector<float>>;
 
-// Shapes that cross the borders: rows of 1 and 15 mod 16, heads of 16, 64, 80, 128 and 256, windows that end inside a tile, every
-// kernel class; 200 tokens cross three tiles.
+// Shapes that cross the borders: rows of 1 and 15 mod 16, heads of 16, 64, 80, 128 and 256, windows that end inside a
+// tile, every kernel class; 200 tokens cross three tiles.
 const std::vector<std::string>& models() {
-  static const std::vector<std::string> names = {"llama",        "llama-rows-1", "llama-rows-15", "llama-d64-mqa", "llama-d80-mha",
-                                                 "qwen3-d128",   "gemma2-d256",  "gemma3",        "gemma3-d256",   "llama-fused-qkv",
-                                                 "qwen2",        "mix-gemma3",   "mix-qwen2",     "type-q4_1",     "type-q5_0",
-                                                 "type-q8_0",    "type-q4_k",    "type-q6_k",     "type-q2_k",     "type-q3_k",
-                                                 "type-q5_k",    "type-iq4_xs",  "type-iq4_nl",   "type-mxfp4",    "type-q4_0",
-                                                 "type-q5_1",    "type-f16",     "type-bf16",     "tied-q6_k",     "tied-q4_1"};
+  static const std::vector<std::string> names = {
+      "llama",       "llama-rows-1", "llama-rows-15", "llama-d64-mqa",   "llama-d80-mha", "qwen3-d128",
+      "gemma2-d256", "gemma3",       "gemma3-d256",   "llama-fused-qkv", "qwen2",         "mix-gemma3",
+      "mix-qwen2",   "type-q4_1",    "type-q5_0",     "type-q8_0",       "type-q4_k",     "type-q6_k",
+      "type-q2_k",   "type-q3_k",    "type-q5_k",     "type-iq4_xs",     "type-iq4_nl",   "type-mxfp4",
+      "type-q4_0",   "type-q5_1",    "type-f16",      "type-bf16",       "tied-q6_k",     "tied-q4_1"};
   return names;
 }
 
@@ -87,14 +87,19 @@ TEST_P(Invariance, AnyChunkAnyIsaAnyThreads) {
     for (const Cut& cut : cuts(isa)) {
       Loaded loaded(tiny_path(GetParam()), {.isa = isa, .threads = cut.threads, .kv = kernels::KvType::kF16});
       expect_same(all_logits(loaded, tokens_, cut.chunk), want_,
-                  std::string(isa_name(isa)) + ", " + std::to_string(cut.threads) + " threads, chunks of " + std::to_string(cut.chunk));
+                  std::string(isa_name(isa)) + ", " + std::to_string(cut.threads) + " threads, chunks of " +
+                      std::to_string(cut.chunk));
     }
   }
 }
 
 /// Feeds several sequences in mixed batches: at each call some of them go on by a few tokens, others by one.
 TEST_P(Invariance, MixedWithOtherSequences) {
-  Loaded loaded(tiny_path(GetParam()), {.isa = available_isas().back(), .threads = 2, .kv = kernels::KvType::kF16, .positions = 4096, .scatter_seed = 7});
+  Loaded loaded(tiny_path(GetParam()), {.isa = available_isas().back(),
+                                        .threads = 2,
+                                        .kv = kernels::KvType::kF16,
+                                        .positions = 4096,
+                                        .scatter_seed = 7});
   constexpr size_t kSequences = 5;
   std::vector<std::vector<int32_t>> texts;
   std::vector<Rows> got(kSequences);
@@ -114,7 +119,9 @@ TEST_P(Invariance, MixedWithOtherSequences) {
       if (left == 0) continue;
       more = true;
       const size_t n = std::min(left, random() % 2 ? size_t{1} : size_t{1} + random() % 9);
-      batch.push_back({.sequence = &sequences[s], .tokens = std::span(texts[s]).subspan(at, n), .position = static_cast<int64_t>(at),
+      batch.push_back({.sequence = &sequences[s],
+                       .tokens = std::span(texts[s]).subspan(at, n),
+                       .position = static_cast<int64_t>(at),
                        .logits = {0, static_cast<int64_t>(n)}});
       who.push_back(s);
     }
@@ -129,18 +136,27 @@ TEST_P(Invariance, MixedWithOtherSequences) {
     }
   }
   expect_same(got[0], want_, "sequence 0 of 5");
-  for (size_t s : {size_t{2}, size_t{4}}) expect_same(got[s], alone(GetParam(), texts[s]), "sequence " + std::to_string(s) + " of 5");
+  for (size_t s : {size_t{2}, size_t{4}})
+    expect_same(got[s], alone(GetParam(), texts[s]), "sequence " + std::to_string(s) + " of 5");
 }
 
 TEST_P(Invariance, ForkedTruncatedRecycled) {
-  Loaded loaded(tiny_path(GetParam()), {.isa = available_isas().back(), .threads = 2, .kv = kernels::KvType::kF16, .positions = 1024, .scatter_seed = 11});
+  Loaded loaded(tiny_path(GetParam()), {.isa = available_isas().back(),
+                                        .threads = 2,
+                                        .kv = kernels::KvType::kF16,
+                                        .positions = 1024,
+                                        .scatter_seed = 11});
   const auto feed = [&](Sequence& sequence, std::span<const int32_t> tokens, Rows* rows) {
     for (size_t at = 0; at < tokens.size(); at += 32) {
       const auto part = tokens.subspan(at, std::min<size_t>(32, tokens.size() - at));
-      const Span span{.sequence = &sequence, .tokens = part, .position = sequence.length(), .logits = {0, static_cast<int64_t>(part.size())}};
+      const Span span{.sequence = &sequence,
+                      .tokens = part,
+                      .position = sequence.length(),
+                      .logits = {0, static_cast<int64_t>(part.size())}};
       auto outputs = loaded.runner->forward({&span, 1});
       ASSERT_TRUE(outputs) << outputs.error().message;
-      for (int64_t i = 0; rows && i < outputs->n_logits; ++i) rows->emplace_back(outputs->logits_row(i), outputs->logits_row(i) + loaded.n_vocab());
+      for (int64_t i = 0; rows && i < outputs->n_logits; ++i)
+        rows->emplace_back(outputs->logits_row(i), outputs->logits_row(i) + loaded.n_vocab());
     }
   };
   const std::span<const int32_t> all(tokens_);
@@ -197,8 +213,8 @@ void counting_add(const float* x, const float* b, int64_t n, float* y) noexcept 
   real_add(x, b, n, y);
 }
 
-/// Attention with the first two tiles in the wrong order. Where both are wholly visible this changes nothing but the order in
-/// which they are merged.
+/// Attention with the first two tiles in the wrong order. Where both are wholly visible this changes nothing but the
+/// order in which they are merged.
 kernels::AttentionFn real_attention;
 void swapped_attention(const kernels::AttentionArgs& args) noexcept {
   bool whole = true;
@@ -233,7 +249,8 @@ TEST(InvarianceKv, OtherElementTypes) {
     for (const char* name : {"llama", "llama-d80-mha", "gemma3"}) {
       Loaded loaded(tiny_path(name), {.isa = available_isas().back(), .threads = 2, .kv = kv, .scatter_seed = 5});
       const auto tokens = text(loaded.n_vocab(), 150, 2);
-      expect_same(all_logits(loaded, tokens, 64), alone(name, tokens, kv), std::string(name) + ", kv type " + std::to_string(static_cast<int>(kv)));
+      expect_same(all_logits(loaded, tokens, 64), alone(name, tokens, kv),
+                  std::string(name) + ", kv type " + std::to_string(static_cast<int>(kv)));
     }
   }
 }

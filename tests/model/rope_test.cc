@@ -24,7 +24,8 @@ RopeTable table(const ModelConfig& config, const Weights& weights = {}, bool sli
 TEST(Rope, PlainFrequenciesAndAngles) {
   const RopeTable t = table(config_of(64, 10000));
   ASSERT_EQ(t.frequency.size(), 32u);
-  for (size_t i = 0; i < 32; ++i) EXPECT_NEAR(t.frequency[i], std::pow(10000.0, -2.0 * static_cast<double>(i) / 64), 1e-15);
+  for (size_t i = 0; i < 32; ++i)
+    EXPECT_NEAR(t.frequency[i], std::pow(10000.0, -2.0 * static_cast<double>(i) / 64), 1e-15);
   float cos[32], sin[32];
   t.at(100000, cos, sin);
   for (size_t i = 0; i < 32; ++i) {
@@ -46,7 +47,8 @@ TEST(Rope, YarnMatchesPublishedValues) {
   config.rope_scaling = RopeScaling::kYarn;
   config.rope_factor = 32;
   const RopeTable t = table(config);
-  for (auto [i, want] : {std::pair{0, 1.0}, {9, 0.0316207523}, {12, 0.00701571391}, {16, 0.000580947502}, {17, 0.000227947796}}) {
+  for (auto [i, want] :
+       {std::pair{0, 1.0}, {9, 0.0316207523}, {12, 0.00701571391}, {16, 0.000580947502}, {17, 0.000227947796}}) {
     EXPECT_NEAR(t.frequency[static_cast<size_t>(i)] / want, 1, 1e-8) << i;
   }
   EXPECT_NEAR(t.magnitude, 1.3465736, 1e-7);
@@ -58,7 +60,8 @@ TEST(Rope, FactorTensorsDivide) {
   Weights weights;
   weights.rope_factors = {.name = "rope_freqs.weight", .n = 8, .data = factors};
   const RopeTable plain = table(config), divided = table(config, weights);
-  for (size_t i = 0; i < 8; ++i) EXPECT_DOUBLE_EQ(divided.frequency[i] * static_cast<double>(factors[i]), plain.frequency[i]);
+  for (size_t i = 0; i < 8; ++i)
+    EXPECT_DOUBLE_EQ(divided.frequency[i] * static_cast<double>(factors[i]), plain.frequency[i]);
   for (float bad : {0.0f, -1.0f, NAN, INFINITY}) {
     factors[3] = bad;
     const auto refused = make_rope(config, weights, false, 4096);

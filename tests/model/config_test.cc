@@ -1,0 +1,220 @@
+// Metadata: every key of every architecture missing, of the wrong type or out of range in turn; what is not run is
+// refused.
+#include "model/config.h"
+
+#include <gtest/gtest.h>
+
+#include "gguf/file.h"
+#include "gguf/writer.h"
+#include "model/arch/arch.h"
+#include "tests/model/golden.h"
+
+namespace stoker::model {
+namespace {
+
+using gguf::Value;
+using gguf::ValueType;
+
+Value u32(int64_t v) { return {ValueType::kU32, v}; }
+Value f32(double v) { return {ValueType::kF32, v}; }
+Value text(std::string v) { return {ValueType::kString, std::move(v)}; }
+Value list(std::vector<int64_t> v) {
+  return {ValueType::kArray,
+          gguf::Array{.element = ValueType::kI32, .ints = std::move(v), .floats = {}, .strings = {}}};
+}
+
+using Changes = std::map<std::string, std::optional<Value>>;  // nothing: the key is left out
+
+/// A model of this architecture: its tiny file's metadata with some keys changed, and an embedding.
+Result<ModelConfig> read(const std::string& arch, const Changes& changes, const Overrides& overrides = {}) {
+  const auto tiny = gguf::File::open(testing::tiny_path(arch));
+  if (!tiny) return tiny.error();
+  gguf::Writer writer(arch);
+  std::map<std::string, bool> taken;
+  for (const auto& [key, value] : tiny->metadata()) {
+    if (key == "general.architecture" || key.starts_with("tokenizer.")) continue;
+    const auto change = changes.find(key.starts_with(arch + ".") ? key.substr(arch.size() + 1) : key);
+    if (change == changes.end()) {
+      writer.add(key, value);
+    } else {
+      taken[change->first] = true;
+      if (change->second) writer.add(key, *change->second);
+    }
+  }
+  for (const auto& [key, value] : changes) {
+    if (!taken.contains(key) && value) writer.add(arch + "." + key, *value);
+  }
+  const std::vector<float> zeros(4 * 96);
+  EXPECT_TRUE(writer.add_tensor("token_embd.weight", gguf::TensorType::kF32, {4, 96}, std::as_bytes(std::span(zeros))));
+  STOKER_TRY(std::string bytes, writer.bytes());
+  STOKER_TRY(gguf::File file, gguf::File::parse(std::as_bytes(std::span(bytes)), "made"));
+  return read_config(file, overrides);
+}
+
+void expect_refused(const std::string& arch, const Changes& changes, std::initializer_list<std::string> words,
+                    const Overrides& overrides = {}) {
+  const auto config = read(arch, changes, overrides);
+  ASSERT_FALSE(config) << arch << ": " << *words.begin();
+  for (const std::string& word : words)
+    EXPECT_NE(config.error().message.find(word), std::string::npos) << config.error().message;
+}
+
+std::vector<std::string> architectures() {
+  std::vector<std::string> names;
+  for (const Arch* arch : all_archs()) names.emplace_back(arch->name);
+  return names;
+}
+
+TEST(Config, TheTinyFilesAreFine) {
+  for (const std::string& arch : architectures()) {
+    const auto config = read(arch, {});
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(config->n_vocab, 4);
+    EXPECT_EQ(config->arch->name, arch);
+  }
+}
+
+TEST(Config, EachRequiredKeyIsMissed) {
+  for (const std::string& arch : architectures()) {
+    for (const char* key : {"block_count", "context_length", "embedding_length", "feed_forward_length",
+                            "attention.head_count", "attention.layer_norm_rms_epsilon"}) {
+      expect_refused(arch, {{key, std::nullopt}}, {arch + "." + key, "missing"});
+    }
+  }
+}
+
+TEST(Config, EachKeyIsCheckedForTypeAndRange) {
+  struct Case {
+    const char* key;
+    Value value;
+  };
+  const Case cases[] = {
+      {"block_count", u32(0)},
+      {"block_count", u32(513)},
+      {"block_count", text("four")},
+      {"context_length", u32(0)},
+      {"context_length", {ValueType::kI32, int64_t{-1}}},
+      {"embedding_length", u32(0)},
+      {"embedding_length", u32(1 << 25)},
+      {"feed_forward_length", u32(0)},
+      {"feed_forward_length", f32(1.5)},
+      {"attention.head_count", u32(0)},
+      {"attention.head_count_kv", u32(0)},
+      {"attention.head_count_kv", list({2, 2})},
+      {"attention.key_length", u32(0)},
+      {"attention.layer_norm_rms_epsilon", f32(0)},
+      {"attention.layer_norm_rms_epsilon", f32(-1e-5)},
+      {"attention.layer_norm_rms_epsilon", text("small")},
+      {"rope.freq_base", f32(0)},
+      {"rope.freq_base", f32(-10000)},
+      {"rope.scaling.factor", f32(-2)},
+      {"nextn_predict_layers", u32(512)},
+  };
+  for (const std::string& arch : architectures()) {
+    for (const Case& c : cases) expect_refused(arch, {{c.key, c.value}}, {arch + "." + c.key});
+  }
+}
+
+TEST(Config, HeadsMustFit) {
+  for (const std::string& arch : architectures()) {
+    expect_refused(arch, {{"attention.head_count_kv", u32(5)}}, {"not a multiple"});
+    expect_refused(arch, {{"attention.key_length", u32(20)}, {"rope.dimension_count", u32(20)}},
+                   {"20", "multiples of 8"});
+    if (arch != "llama") expect_refused(arch, {{"rope.dimension_count", u32(1000)}}, {"rope.dimension_count", "1000"});
+  }
+  expect_refused("llama", {{"rope.dimension_count", u32(8)}}, {"llama.rope.dimension_count", "8", "16"});
+  expect_refused("qwen2", {{"rope.dimension_count", u32(7)}}, {"even"});
+}
+
+TEST(Config, PerLayerNumbers) {
+  const auto config = read("llama", {{"attention.head_count_kv", list({2, 3, 6, 1})}});
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->n_kv_heads[2], 6);
+  EXPECT_EQ(config->n_kv_heads.max(), 6);
+}
+
+TEST(Config, RopeScaling) {
+  expect_refused("llama", {{"rope.scaling.type", text("dynamic")}}, {"rope.scaling.type", "dynamic", "yarn"});
+  expect_refused("llama", {{"rope.scaling.type", text("yarn")}}, {"rope.scaling.factor", "YaRN"});
+  const auto linear = read("qwen3", {{"rope.scaling.type", text("linear")}, {"rope.scaling.factor", f32(4)}});
+  ASSERT_TRUE(linear);
+  EXPECT_EQ(linear->rope_scaling, RopeScaling::kLinear);
+  const auto none = read("qwen3", {{"rope.scaling.type", text("none")}, {"rope.scaling.factor", f32(4)}});
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->rope_scaling, RopeScaling::kNone);
+  const auto old = read("llama", {{"rope.scale_linear", f32(2)}});
+  ASSERT_TRUE(old);
+  EXPECT_EQ(old->rope_scaling, RopeScaling::kLinear);
+  EXPECT_EQ(old->rope_factor, 2);
+}
+
+TEST(Config, WhatIsNotRunIsRefused) {
+  expect_refused("llama", {{"expert_count", u32(8)}}, {"llama.expert_count", "mixture-of-experts"});
+  EXPECT_TRUE(read("llama", {{"expert_count", u32(0)}}));  // dense, said aloud
+  expect_refused("llama", {{"attention.clamp_kqv", f32(8)}}, {"clamp_kqv"});
+  expect_refused("qwen3", {{"attention.scale", f32(0.1)}}, {"attention.scale"});
+  expect_refused("qwen2", {{"logit_scale", f32(0.5)}}, {"logit_scale"});
+  expect_refused("qwen3", {{"attention.causal", Value{ValueType::kBool, false}}}, {"attention.causal"});
+  for (const char* name : {"mixtral", "qwen3moe", "olmoe", "gpt-oss"}) {
+    const auto file = gguf::File::open(testing::tiny_path(name));
+    ASSERT_TRUE(file);
+    EXPECT_EQ(read_config(*file).error().code, ErrorCode::kUnsupported) << name;
+  }
+}
+
+TEST(Config, SlidingLayers) {
+  const auto gemma3 = read("gemma3", {});
+  ASSERT_TRUE(gemma3);
+  EXPECT_EQ(gemma3->window_of(0), gemma3->window);
+  EXPECT_EQ(gemma3->window_of(5), 0);  // one of six sees everything
+  const auto listed = read("gemma3", {{"attention.sliding_window_pattern", list({0, 1, 0, 1, 0, 1, 0, 1})}});
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed->window_of(0), 0);
+  EXPECT_EQ(listed->window_of(1), listed->window);
+  expect_refused("gemma3", {{"attention.sliding_window_pattern", list({1, 0})}}, {"sliding_window_pattern", "2", "8"});
+  const auto none = read("gemma3", {{"attention.sliding_window", std::nullopt}});
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(none->any_sliding());
+  const auto gemma2 = read("gemma2", {{"attention.sliding_window", std::nullopt},
+                                      {"attn_logit_softcapping", std::nullopt},
+                                      {"final_logit_softcapping", std::nullopt}});
+  ASSERT_TRUE(gemma2);
+  EXPECT_EQ(gemma2->window, 4096);
+  EXPECT_EQ(gemma2->attn_softcap, 50);
+  EXPECT_EQ(gemma2->final_softcap, 30);
+}
+
+TEST(Config, DraftLayersAreLeftOut) {
+  const auto config = read("llama", {{"nextn_predict_layers", u32(1)}});
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->n_layers, 3);
+  EXPECT_EQ(config->n_file_layers, 4);
+}
+
+TEST(Config, Overrides) {
+  const auto config = read("llama", {}, {{"rope.freq_base", "5e5"}, {"llama.context_length", "99"}});
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->rope_base, 5e5f);
+  EXPECT_EQ(config->context_length, 99);
+  expect_refused("llama", {}, {"rope.freq_base", "x"}, {{"rope.freq_base", "x"}});
+  expect_refused("llama", {}, {"context_length", "1.5", "whole"}, {{"context_length", "1.5"}});
+  expect_refused("llama", {}, {"no_such_key"}, {{"no_such_key", "1"}});
+  expect_refused("llama", {}, {"llama.context_length", "0"}, {{"context_length", "0"}});
+  const auto yarn = read("llama", {}, {{"rope.scaling.type", "yarn"}, {"rope.scaling.factor", "4"}});
+  ASSERT_TRUE(yarn) << yarn.error().message;
+  EXPECT_EQ(yarn->rope_scaling, RopeScaling::kYarn);
+}
+
+TEST(Config, UnknownArchitectureListsTheKnown) {
+  gguf::Writer writer("mamba");
+  const std::string bytes = *writer.bytes();
+  const auto file = gguf::File::parse(std::as_bytes(std::span(bytes)), "made");
+  ASSERT_TRUE(file);
+  const auto config = read_config(*file);
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().code, ErrorCode::kUnsupported);
+  for (const char* word : {"mamba", "llama", "qwen3"}) EXPECT_NE(config.error().message.find(word), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stoker::model

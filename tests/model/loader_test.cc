@@ -1,0 +1,160 @@
+// Tensors: each one that an architecture requires missing, misshapen or of an unknown type in turn; reads that fail.
+#include "model/loader.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "gguf/file.h"
+#include "gguf/writer.h"
+#include "model/arch/arch.h"
+#include "model/model.h"
+#include "tests/model/golden.h"
+
+namespace stoker::model {
+namespace {
+
+/// What becomes of one tensor of a file.
+struct Change {
+  std::string name;
+  enum { kLeftOut, kOneRowMore, kUnknownType, kAdded } what;
+};
+
+/// The bytes of the tiny model of this architecture with one tensor changed.
+std::string changed(const std::string& arch, const Change& change) {
+  const auto file = gguf::File::open(testing::tiny_path(arch));
+  gguf::Writer writer(arch);
+  for (const auto& [key, value] : file->metadata()) {
+    if (key != "general.architecture") writer.add(key, value);
+  }
+  for (const auto& tensor : file->tensors()) {
+    std::vector<std::byte> bytes(tensor.bytes);
+    EXPECT_TRUE(file->read_tensor(tensor, 0, bytes));
+    auto shape = tensor.shape;
+    auto type = tensor.type();
+    if (tensor.name == change.name) {
+      if (change.what == Change::kLeftOut) continue;
+      if (change.what == Change::kOneRowMore) {
+        bytes.resize(bytes.size() / static_cast<size_t>(shape[0]) * static_cast<size_t>(shape[0] + 1));
+        ++shape[0];
+      }
+      if (change.what == Change::kUnknownType) type = gguf::TensorType::kI32;
+    }
+    EXPECT_TRUE(writer.add_tensor(tensor.name, type, shape, bytes));
+  }
+  if (change.what == Change::kAdded) {
+    const float one = 1;
+    EXPECT_TRUE(writer.add_tensor(change.name, gguf::TensorType::kF32, {1}, std::as_bytes(std::span(&one, 1))));
+  }
+  return *writer.bytes();
+}
+
+/// The error of preparing and loading these bytes; the ledger must be at zero afterwards.
+std::string error_of(const std::string& bytes) {
+  Ledger ledger;
+  auto pool = Pool::create({.n_threads = 2});
+  const auto file = gguf::File::parse(std::as_bytes(std::span(bytes)), "made");
+  EXPECT_TRUE(file) << (file ? "" : file.error().message);
+  std::string message;
+  {
+    auto model = Model::from_gguf(*file, {}, ledger, **pool);
+    if (!model) message = model.error().message;
+  }
+  EXPECT_EQ(ledger.used(), 0u);
+  return message;
+}
+
+std::vector<std::string> required_tensors(const Arch& arch) {
+  std::vector<std::string> names;
+  for (const GlobalTensorSpec& spec : arch.globals) {
+    if (spec.need == Need::kRequired) names.emplace_back(spec.name);
+  }
+  for (const TensorSpec& spec : arch.tensors) {
+    if (spec.need != Need::kOptional) names.push_back("blk.1." + std::string(spec.name));
+  }
+  return names;
+}
+
+TEST(Loader, EachRequiredTensorIsMissedByName) {
+  for (const Arch* arch : all_archs()) {
+    for (const std::string& name : required_tensors(*arch)) {
+      const std::string message = error_of(changed(std::string(arch->name), {name, Change::kLeftOut}));
+      EXPECT_NE(message.find(name), std::string::npos) << message;
+      EXPECT_NE(message.find("missing"), std::string::npos) << message;
+      EXPECT_NE(message.find("shape ["), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(Loader, EachShapeIsChecked) {
+  for (const Arch* arch : all_archs()) {
+    for (const std::string& name : required_tensors(*arch)) {
+      if (name == "token_embd.weight") continue;  // its rows are the vocabulary's size
+      const std::string message = error_of(changed(std::string(arch->name), {name, Change::kOneRowMore}));
+      EXPECT_NE(message.find(name), std::string::npos) << name << ": " << message;
+      EXPECT_NE(message.find("wanted ["), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(Loader, EachTypeIsChecked) {
+  for (const Arch* arch : all_archs()) {
+    for (const std::string& name : required_tensors(*arch)) {
+      const std::string message = error_of(changed(std::string(arch->name), {name, Change::kUnknownType}));
+      EXPECT_NE(message.find(name), std::string::npos) << name << ": " << message;
+      EXPECT_NE(message.find("I32"), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(Loader, UnusedTensorsAreNotedAndCompanionsRefused) {
+  const std::string extra = changed("llama", {"v.vision.weight", Change::kAdded});
+  const auto file = gguf::File::parse(std::as_bytes(std::span(extra)), "made");
+  ASSERT_TRUE(file);
+  const auto model = Model::prepare(*file, {});
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ((*model)->unused_tensors(), std::vector<std::string>{"v.vision.weight"});
+  EXPECT_NE(error_of(changed("llama", {"blk.0.attn_q.scale", Change::kAdded})).find("blk.0.attn_q.scale"),
+            std::string::npos);
+}
+
+TEST(Loader, TheLedgerRefusesAndIsAtZeroAgain) {
+  const auto file = gguf::File::open(testing::tiny_path("llama"));
+  ASSERT_TRUE(file);
+  auto pool = Pool::create({.n_threads = 2});
+  for (uint64_t limit : {1u << 10, 1u << 20, 3u << 20}) {
+    Ledger ledger(limit);
+    const auto model = Model::from_gguf(*file, {}, ledger, **pool);
+    ASSERT_FALSE(model) << limit;
+    EXPECT_EQ(model.error().code, ErrorCode::kOutOfMemory);
+    EXPECT_EQ(ledger.used(), 0u);
+  }
+}
+
+TEST(Loader, AFileThatShrinksIsAnErrorThatNamesTheTensor) {
+  const std::string path = ::testing::TempDir() + "/stoker_shrinks_" + std::to_string(::getpid()) + ".gguf";
+  const std::string bytes = changed("llama", {"", Change::kLeftOut});
+  std::FILE* out = std::fopen(path.c_str(), "wb");
+  ASSERT_TRUE(out);
+  ASSERT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), out), bytes.size());
+  std::fclose(out);
+  const auto file = gguf::File::open(path);
+  ASSERT_TRUE(file) << file.error().message;
+  Ledger ledger;
+  auto pool = Pool::create({.n_threads = 2});
+  {
+    auto model = Model::prepare(*file, {});
+    ASSERT_TRUE(model);
+    ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(bytes.size() / 2)), 0);
+    const auto status = (*model)->read(*file, ledger, **pool);
+    ASSERT_FALSE(status);
+    EXPECT_TRUE(status.error().code == ErrorCode::kCorrupt || status.error().code == ErrorCode::kIo);
+    EXPECT_NE(status.error().message.find("blk."), std::string::npos) << status.error().message;
+  }
+  EXPECT_EQ(ledger.used(), 0u);
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace stoker::model
