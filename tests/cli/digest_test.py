@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Digests of the tiny models against tests/golden/digests.txt: the same on every compiler, processor and instruction set.
+
+usage: digest_test.py --stoker BINARY --models DIR [--emulator "qemu-aarch64 -L /usr/aarch64-linux-gnu"] [--short | --record]
+  --short    a few models that cover every class of kernel and block, for emulators
+  --record   writes the file anew; the commit says why the bits changed
+
+They show drift and are no reference: that the logits are right, tests/model/golden_test.cc says. STOKER_ISA is obeyed.
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import shlex
+import subprocess
+import sys
+
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden"
+DIGESTS = GOLDEN / "digests.txt"
+EXPERTS = {"gpt-oss", "gpt-oss-mxfp4", "mixtral", "olmoe", "qwen3moe"}
+SHORT = (
+    # Rotation, caps, windows, norms, biases, odd rows.
+    "llama llama-bias llama-rows-15 llama-yarn llama-longrope-long qwen2-output-bias qwen3-d128 gemma2 gemma3-pattern "
+    # f32 activations; the three forms of int8 products; f16 and bf16 tables of the lookup.
+    "type-f16 type-bf16 type-q4_1 type-q8_0 type-mxfp4 type-q3_k type-q4_k type-q6_k tied-q6_k mix-gemma3"
+).split()
+
+
+def digest(command, model, name):
+    args = [*command, "perplexity", "-m", str(model), "--tokens", str(GOLDEN / "tiny" / f"{name}.json"), "--digest"]
+    done = subprocess.run(args, capture_output=True, text=True)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("digest: ")]
+    if done.returncode != 0 or len(lines) != 1:
+        return f"exit {done.returncode}: {done.stderr.strip()}"
+    return lines[0].removeprefix("digest: ")
+
+
+def recorded():
+    lines = [line for line in DIGESTS.read_text("utf-8").splitlines() if not line.startswith("#")]
+    return dict(line.split() for line in lines)
+
+
+def record(found):
+    head = "# XXH3-64 of all logits of each tiny model over its golden tokens, f16 KV. made_by: tests/cli/digest_test.py --record\n"
+    DIGESTS.write_text(head + "".join(f"{name} {value}\n" for name, value in sorted(found.items())), "utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--stoker", required=True)
+    parser.add_argument("--models", required=True, type=pathlib.Path)
+    parser.add_argument("--emulator", default="", type=shlex.split)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--record", action="store_true")
+    args = parser.parse_args()
+
+    names = sorted({path.stem for path in (GOLDEN / "tiny").glob("*.json")} - EXPERTS)
+    if args.short:
+        names = [name for name in names if name in SHORT]
+        assert len(names) == len(SHORT), set(SHORT) - set(names)
+    command = [*args.emulator, args.stoker]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        found = dict(zip(names, pool.map(lambda name: digest(command, args.models / f"{name}.gguf", name), names)))
+    if args.record:
+        record(found)
+    want = recorded()
+    wrong = [name for name in names if found[name] != want.get(name)]
+    for name in wrong:
+        print(f"{name}: {found[name]}, recorded is {want.get(name)}", file=sys.stderr)
+    print(f"{len(names) - len(wrong)} of {len(names)} digests are as recorded")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
