@@ -21,7 +21,10 @@ std::vector<int32_t> some_tokens(int64_t n, int64_t n_vocab) {
 
 Status step(Engine& engine, model::Sequence& sequence, std::span<const int32_t> tokens, bool wants_logits) {
   const auto n = static_cast<int64_t>(tokens.size());
-  const model::Span span{.sequence = &sequence, .tokens = tokens, .position = sequence.length(), .logits = wants_logits ? Range{n - 1, n} : Range{}};
+  const model::Span span{.sequence = &sequence,
+                         .tokens = tokens,
+                         .position = sequence.length(),
+                         .logits = wants_logits ? Range{n - 1, n} : Range{}};
   STOKER_TRY(model::Outputs outputs, engine.runner().forward({&span, 1}));
   if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
   return Ok{};
@@ -43,11 +46,13 @@ Status write_answer(Engine& engine, std::span<const int32_t> tokens) {
   return Ok{};
 }
 
-Result<BenchRow> time(Engine& engine, const BenchOptions& options, const char* name, int64_t n, Status (*test)(Engine&, std::span<const int32_t>)) {
+Result<BenchRow> time(Engine& engine, const BenchOptions& options, const char* name, int64_t n,
+                      Status (*test)(Engine&, std::span<const int32_t>)) {
   const std::vector<int32_t> tokens = some_tokens(n, engine.model().vocab_size());
   std::vector<double> rates;
   for (int i = 0; i <= options.repetitions; ++i) {
-    if (options.cancel && options.cancel->load(std::memory_order_relaxed)) return Error{ErrorCode::kCancelled, "cancelled"};
+    if (options.cancel && options.cancel->load(std::memory_order_relaxed))
+      return Error{ErrorCode::kCancelled, "cancelled"};
     const auto start = std::chrono::steady_clock::now();
     STOKER_TRY_STATUS(test(engine, tokens));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -56,7 +61,11 @@ Result<BenchRow> time(Engine& engine, const BenchOptions& options, const char* n
   }
   std::sort(rates.begin(), rates.end());
   const double median = (rates[(rates.size() - 1) / 2] + rates[rates.size() / 2]) / 2;
-  return BenchRow{.test = str_cat(name, n), .median = median, .min = rates.front(), .max = rates.back(), .repetitions = options.repetitions};
+  return BenchRow{.test = str_cat(name, n),
+                  .median = median,
+                  .min = rates.front(),
+                  .max = rates.back(),
+                  .repetitions = options.repetitions};
 }
 
 }  // namespace

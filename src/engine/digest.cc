@@ -12,7 +12,9 @@ struct Digest::State {
 Digest::Digest() : state_(std::make_unique<State>()) { XXH3_64bits_reset(&state_->xxh); }
 Digest::~Digest() = default;
 
-void Digest::add(const float* row, int64_t n) { XXH3_64bits_update(&state_->xxh, row, static_cast<size_t>(n) * sizeof(float)); }
+void Digest::add(const float* row, int64_t n) {
+  XXH3_64bits_update(&state_->xxh, row, static_cast<size_t>(n) * sizeof(float));
+}
 
 std::string Digest::hex() const {
   static constexpr char kHex[] = "0123456789abcdef";

@@ -26,7 +26,8 @@ Result<std::unique_ptr<Pool>> make_pool(const EngineOptions& options) {
   const int usable = usable_cpus();
   int threads = options.threads == 0 ? usable : options.threads;
   if (threads > usable && !options.threads_exact) {
-    log_warn(threads, " threads asked for, ", usable, " processors usable: running ", usable, " (--threads-exact lifts this)");
+    log_warn(threads, " threads asked for, ", usable, " processors usable: running ", usable,
+             " (--threads-exact lifts this)");
     threads = usable;
   }
   return Pool::create({.n_threads = threads});
@@ -51,7 +52,8 @@ Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
     return Error{ErrorCode::kInvalidArgument, str_cat("batch is ", e.options_.batch, ", wanted 1 to 65536")};
   }
   if (e.options_.context < 0 || e.options_.context > kMostContext) {
-    return Error{ErrorCode::kInvalidArgument, str_cat("context is ", e.options_.context, ", wanted up to ", kMostContext)};
+    return Error{ErrorCode::kInvalidArgument,
+                 str_cat("context is ", e.options_.context, ", wanted up to ", kMostContext)};
   }
   e.ledger_ = std::make_unique<Ledger>(e.options_.memory_bytes ? e.options_.memory_bytes : default_memory_limit());
   // A limit below even that is refused by `load`, whose table has all that is needed.
@@ -60,9 +62,11 @@ Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
   STOKER_TRY(gguf::File file, gguf::File::open(e.options_.path));
   e.file_ = std::make_unique<gguf::File>(std::move(file));
   if (e.file_->tensors().empty() && e.file_->find("tokenizer.ggml.model")) {
-    return inside(e.options_.path, {ErrorCode::kUnsupported, "holds a vocabulary and no weights; `stoker tokenize` works with it"});
+    return inside(e.options_.path,
+                  {ErrorCode::kUnsupported, "holds a vocabulary and no weights; `stoker tokenize` works with it"});
   }
-  auto model = model::Model::prepare(*e.file_, {.overrides = e.options_.overrides, .context = e.options_.context, .kv_type = e.options_.kv_type});
+  auto model = model::Model::prepare(
+      *e.file_, {.overrides = e.options_.overrides, .context = e.options_.context, .kv_type = e.options_.kv_type});
   if (!model) return inside(e.options_.path, model.error());
   e.model_ = std::move(*model);
   auto tokenizer = text::Tokenizer::from_gguf(*e.file_);
@@ -79,7 +83,9 @@ std::vector<Ledger::Line> Engine::memory(const Needs& needs) const {
   const auto kv = static_cast<uint64_t>(model_->plan().kv.page_bytes * pages_for(needs.positions));
   lines.push_back({"kv cache", kv, 0});
   if (process_.bytes() == 0) lines.push_back({"process", Ledger::kProcessBytes, 0});
-  for (auto& line : model::Runner::memory(model_->plan(), {.max_rows = needs.max_rows, .max_logits = needs.max_logits}, pool_->size())) lines.push_back(std::move(line));
+  for (auto& line : model::Runner::memory(model_->plan(), {.max_rows = needs.max_rows, .max_logits = needs.max_logits},
+                                          pool_->size()))
+    lines.push_back(std::move(line));
   for (Ledger::Line& line : lines) line.bytes = Buffer::charged(line.bytes);
   return lines;
 }
@@ -93,7 +99,8 @@ Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
   const uint64_t available = ledger_->available();
   const auto page = static_cast<uint64_t>(model_->plan().kv.page_bytes);
   uint64_t room = available > fixed ? available - fixed : 0;
-  room -= room % (room >= Buffer::kHugePage ? Buffer::kHugePage : Buffer::charged(1));  // it is one buffer, charged in whole pages
+  room -= room % (room >= Buffer::kHugePage ? Buffer::kHugePage
+                                            : Buffer::charged(1));  // it is one buffer, charged in whole pages
   const auto pages = static_cast<int64_t>(room / page / static_cast<uint64_t>(n_sequences));
   const int64_t least = std::min(needs.positions, context);
   if (pages < std::max<int64_t>(1, pages_for(least))) {
@@ -107,9 +114,11 @@ Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_
   const auto start = std::chrono::steady_clock::now();
   const std::vector<Ledger::Line> wanted = memory(needs);
   if (total(wanted) > ledger_->available()) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(wanted)};
-  STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv, {.n_pages = std::max<int64_t>(1, pages_for(needs.positions))}));
+  STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv,
+                                        {.n_pages = std::max<int64_t>(1, pages_for(needs.positions))}));
   STOKER_TRY_STATUS(model_->read(*file_, *ledger_, *pool_, on_bytes));
-  STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_, {.max_rows = needs.max_rows, .max_logits = needs.max_logits}));
+  STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_,
+                                            {.max_rows = needs.max_rows, .max_logits = needs.max_logits}));
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return Ok{};
 }

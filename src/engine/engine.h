@@ -16,20 +16,19 @@
 namespace stoker::engine {
 
 struct EngineOptions {
-  std::string path{};           ///< Of the GGUF file, or any shard of a split one.
-  uint64_t memory_bytes = 0;    ///< The memory limit; 0: what the control groups and the machine leave, less a margin.
-  int threads = 0;              ///< 0: the processors that this process may use.
-  bool threads_exact = false;   ///< More threads than processors (tests); otherwise they are capped.
-  int64_t context = 0;          ///< Positions per sequence; 0: min(the model's, 8192, what fits).
-  int64_t batch = 512;          ///< Most rows per forward call.
+  std::string path{};          ///< Of the GGUF file, or any shard of a split one.
+  uint64_t memory_bytes = 0;   ///< The memory limit; 0: what the control groups and the machine leave, less a margin.
+  int threads = 0;             ///< 0: the processors that this process may use.
+  bool threads_exact = false;  ///< More threads than processors (tests); otherwise they are capped.
+  int64_t context = 0;         ///< Positions per sequence; 0: min(the model's, 8192, what fits).
+  int64_t batch = 512;         ///< Most rows per forward call.
   kernels::KvType kv_type = kernels::KvType::kF16;
   model::Overrides overrides{};
 };
 
-/// A model, its tokenizer and the memory to run sequences in. Opens in two steps: `open` reads the header, so that prompts can
-/// be tokenized and judged; `load` reserves everything that the run will need, then reads the weights. A loaded engine
-/// never fails for memory afterwards.
-/// Threads: one at a time.
+/// A model, its tokenizer and the memory to run sequences in. Opens in two steps: `open` reads the header, so that
+/// prompts can be tokenized and judged; `load` reserves everything that the run will need, then reads the weights. A
+/// loaded engine never fails for memory afterwards. Threads: one at a time.
 class Engine {
  public:
   static constexpr int64_t kDefaultContext = 8192;
@@ -44,9 +43,9 @@ class Engine {
     int64_t max_rows = 0;    ///< Most rows of one forward call.
     int64_t max_logits = 1;  ///< Rows of logits that stand in memory at once.
   };
-  /// Positions that one sequence may take: what was asked for, or the default, for `n_sequences`, that fits besides the rows
-  /// and logits of `needs`. kOutOfMemory: the positions of `needs`, or one page, would be within the default and do not fit;
-  /// with the table.
+  /// Positions that one sequence may take: what was asked for, or the default, for `n_sequences`, that fits besides the
+  /// rows and logits of `needs`. kOutOfMemory: the positions of `needs`, or one page, would be within the default and
+  /// do not fit; with the table.
   Result<int64_t> context(const Needs& needs, int64_t n_sequences = 1) const;
   Result<int64_t> context() const { return context({.max_rows = options_.batch}); }
 
@@ -87,7 +86,8 @@ class Engine {
   double load_seconds_ = 0;
 };
 
-/// The limit that holds when none is given: 90 % of what control groups and machine allow, less 256 MiB; 0 when unknown.
+/// The limit that holds when none is given: 90 % of what control groups and machine allow, less 256 MiB; 0 when
+/// unknown.
 uint64_t default_memory_limit();
 
 }  // namespace stoker::engine

@@ -11,7 +11,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-bool cancelled(const GenerateOptions& options) { return options.cancel && options.cancel->load(std::memory_order_relaxed); }
+bool cancelled(const GenerateOptions& options) {
+  return options.cancel && options.cancel->load(std::memory_order_relaxed);
+}
 
 /// One generation in progress.
 class Generation {
@@ -59,7 +61,9 @@ class Generation {
 
   Status forward(std::span<const int32_t> tokens, bool wants_logits) {
     const auto n = static_cast<int64_t>(tokens.size());
-    const model::Span span{.sequence = &sequence_, .tokens = tokens, .position = sequence_.length(),
+    const model::Span span{.sequence = &sequence_,
+                           .tokens = tokens,
+                           .position = sequence_.length(),
                            .logits = wants_logits ? Range{n - 1, n} : Range{}};
     STOKER_TRY(model::Outputs outputs, engine_.runner().forward({&span, 1}));
     if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
@@ -76,7 +80,8 @@ class Generation {
     if (!options_.ignore_end && tokenizer && tokenizer->is_end(token)) return stop(Stop::kEndOfSequence);
     out_.tokens.push_back(token);
     if (tokenizer) flush(utf8_.push(tokenizer->token_bytes(token)));
-    if (static_cast<int64_t>(out_.tokens.size()) == limit_) stop(options_.max_tokens ? Stop::kTokenLimit : Stop::kContext);
+    if (static_cast<int64_t>(out_.tokens.size()) == limit_)
+      stop(options_.max_tokens ? Stop::kTokenLimit : Stop::kContext);
   }
 
   void flush(std::string_view text) {
@@ -106,10 +111,14 @@ class Generation {
 
 std::string_view stop_name(Stop stop) {
   switch (stop) {
-    case Stop::kEndOfSequence: return "end_of_sequence";
-    case Stop::kTokenLimit: return "token_limit";
-    case Stop::kContext: return "context";
-    case Stop::kCancelled: return "cancelled";
+    case Stop::kEndOfSequence:
+      return "end_of_sequence";
+    case Stop::kTokenLimit:
+      return "token_limit";
+    case Stop::kContext:
+      return "context";
+    case Stop::kCancelled:
+      return "cancelled";
   }
   return "";
 }
@@ -121,11 +130,13 @@ Result<int64_t> positions_for(const Engine& engine, std::span<const int32_t> pro
   if (options.context <= 0) return bad(str_cat("a context of ", options.context, " positions holds no prompt"));
   for (size_t i = 0; i < prompt.size(); ++i) {
     if (prompt[i] < 0 || prompt[i] >= engine.model().vocab_size()) {
-      return bad(str_cat("prompt token ", i, " is ", prompt[i], ", outside the vocabulary of ", engine.model().vocab_size()));
+      return bad(
+          str_cat("prompt token ", i, " is ", prompt[i], ", outside the vocabulary of ", engine.model().vocab_size()));
     }
   }
   if (n > options.context) return bad(str_cat("the prompt has ", n, " tokens, the context ", options.context));
-  if (options.max_tokens && *options.max_tokens < 0) return bad(str_cat("-n is ", *options.max_tokens, ", wanted 0 or more"));
+  if (options.max_tokens && *options.max_tokens < 0)
+    return bad(str_cat("-n is ", *options.max_tokens, ", wanted 0 or more"));
   if (options.max_tokens && *options.max_tokens > options.context - n) {
     return bad(str_cat("prompt (", n, " tokens) and answer (", *options.max_tokens, ") together exceed the context of ",
                        options.context, "; shorten them or raise --ctx"));

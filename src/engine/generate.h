@@ -22,11 +22,12 @@ std::string_view stop_name(Stop stop);
 
 struct GenerateOptions {
   std::optional<int64_t> max_tokens{};  ///< Not given: up to the end of the context.
-  int64_t context = 0;                ///< Positions that prompt and answer may take together.
+  int64_t context = 0;                  ///< Positions that prompt and answer may take together.
   SamplerOptions sampler{};
-  bool ignore_end = false;            ///< Go on past end tokens, and keep them.
-  Digest* digest = nullptr;           ///< Takes the logits of the last prompt row and of each token that is forwarded.
-  const std::atomic<bool>* cancel = nullptr;  ///< Set by a signal handler or another thread: stop after the step in hand.
+  bool ignore_end = false;   ///< Go on past end tokens, and keep them.
+  Digest* digest = nullptr;  ///< Takes the logits of the last prompt row and of each token that is forwarded.
+  const std::atomic<bool>* cancel =
+      nullptr;  ///< Set by a signal handler or another thread: stop after the step in hand.
   /// Text as it comes: whole UTF-8 characters. Returns false to stop. May be empty.
   std::function<bool(std::string_view)> on_text{};
   /// Prompt rows read so far, of all; between calls of the prefill. May be empty.
@@ -37,15 +38,15 @@ struct Generated {
   std::string text;
   std::vector<int32_t> tokens;  ///< Without the end token, unless ignore_end.
   int64_t prompt_tokens = 0;
-  int64_t decode_tokens = 0;    ///< Tokens that were forwarded one by one.
-  double prefill_seconds = 0;   ///< Up to the first token's choice.
+  int64_t decode_tokens = 0;   ///< Tokens that were forwarded one by one.
+  double prefill_seconds = 0;  ///< Up to the first token's choice.
   double decode_seconds = 0;
   Stop stop = Stop::kTokenLimit;
 };
 
 /// Positions of key-value memory that the run will take: what Engine::load must reserve.
-/// kInvalidArgument: an empty prompt, a token outside the vocabulary, a context of 0, or prompt and answer longer than the
-/// context (with both numbers).
+/// kInvalidArgument: an empty prompt, a token outside the vocabulary, a context of 0, or prompt and answer longer than
+/// the context (with both numbers).
 Result<int64_t> positions_for(const Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options);
 
 /// Reads the prompt and answers. The one loop behind run, chat, server and bindings.

@@ -10,7 +10,9 @@ namespace stoker::engine {
 namespace {
 
 /// Larger logits first, the lower id of equals: a total order, so that no result depends on a sort's whims.
-constexpr auto kBefore = [](const auto& a, const auto& b) { return a.logit > b.logit || (a.logit == b.logit && a.id < b.id); };
+constexpr auto kBefore = [](const auto& a, const auto& b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
+};
 
 Error out_of_range(const char* field, double value, const char* range) {
   return Error{ErrorCode::kInvalidArgument, str_cat(field, " is ", value, ", wanted ", range)};
@@ -27,8 +29,8 @@ Status SamplerOptions::check() const {
 }
 
 double Philox::uniform(uint64_t position) const {
-  uint32_t c[4] = {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), static_cast<uint32_t>(stream),
-                   static_cast<uint32_t>(stream >> 32)};
+  uint32_t c[4] = {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32),
+                   static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)};
   uint32_t k[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];

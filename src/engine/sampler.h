@@ -15,15 +15,15 @@ struct SamplerOptions {
   double top_p = 0.95;       ///< 1: off.
   double min_p = 0.05;       ///< 0: off.
   uint64_t seed = 0;
-  uint64_t stream = 0;       ///< Separates sequences that share a seed.
+  uint64_t stream = 0;  ///< Separates sequences that share a seed.
 
   bool greedy() const { return temperature < 1e-5; }
   /// kInvalidArgument: names the field, its value and the range.
   Status check() const;
 };
 
-/// Random bits that depend on (seed, stream, position) alone, so that resuming, batching and speculation reproduce them.
-/// Philox4x32-10 (Salmon et al., SC 2011).
+/// Random bits that depend on (seed, stream, position) alone, so that resuming, batching and speculation reproduce
+/// them. Philox4x32-10 (Salmon et al., SC 2011).
 struct Philox {
   uint64_t seed, stream;
   /// Uniform in [0, 1) with 53 bits.

@@ -27,7 +27,9 @@ class Scorer final : public model::LogitsConsumer {
     if (worker.index() == 0) {
       for (int64_t i = 0; i < block.n; ++i) store(block.logits + i * block.stride);
     }
-    worker.each(block.n, 1, [&](Range range) { score_row(row_ + block.first + range.begin, block.logits + range.begin * block.stride); });
+    worker.each(block.n, 1, [&](Range range) {
+      score_row(row_ + block.first + range.begin, block.logits + range.begin * block.stride);
+    });
   }
 
  private:
@@ -41,7 +43,8 @@ class Scorer final : public model::LogitsConsumer {
     const auto i = static_cast<size_t>(row);
     const float largest = *std::max_element(logits, logits + n_vocab_);
     double sum = 0;
-    for (int64_t id = 0; id < n_vocab_; ++id) sum += math::exp(static_cast<double>(logits[id]) - static_cast<double>(largest));
+    for (int64_t id = 0; id < n_vocab_; ++id)
+      sum += math::exp(static_cast<double>(logits[id]) - static_cast<double>(largest));
     const double log_sum = static_cast<double>(largest) + math::log(sum);
     if (row + 1 < window_end_) out_.logprobs[i] = static_cast<double>(logits[tokens_[i + 1]]) - log_sum;
     if (options_.top > 0) rank(logits, log_sum, out_.top[i]);
@@ -49,7 +52,9 @@ class Scorer final : public model::LogitsConsumer {
 
   void rank(const float* logits, double log_sum, std::vector<std::pair<int32_t, double>>& best) const {
     // A heap of the best so far, worst on top; of equals the lower id is better.
-    const auto better = [](const auto& a, const auto& b) { return a.second > b.second || (a.second == b.second && a.first < b.first); };
+    const auto better = [](const auto& a, const auto& b) {
+      return a.second > b.second || (a.second == b.second && a.first < b.first);
+    };
     for (int64_t id = 0; id < n_vocab_; ++id) {
       const std::pair<int32_t, double> entry{static_cast<int32_t>(id), static_cast<double>(logits[id])};
       if (static_cast<int64_t>(best.size()) == options_.top) {
@@ -75,9 +80,11 @@ class Scorer final : public model::LogitsConsumer {
 
 Status check(const Engine& engine, std::span<const int32_t> tokens, const ScoreOptions& options) {
   if (tokens.size() < 2) {
-    return Error{ErrorCode::kInvalidArgument, str_cat("a text of ", tokens.size(), " tokens cannot be scored, at least 2 are wanted")};
+    return Error{ErrorCode::kInvalidArgument,
+                 str_cat("a text of ", tokens.size(), " tokens cannot be scored, at least 2 are wanted")};
   }
-  if (options.context < 2) return Error{ErrorCode::kInvalidArgument, str_cat("a context of ", options.context, ", wanted 2 or more")};
+  if (options.context < 2)
+    return Error{ErrorCode::kInvalidArgument, str_cat("a context of ", options.context, ", wanted 2 or more")};
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || tokens[i] >= engine.model().vocab_size()) {
       return Error{ErrorCode::kInvalidArgument, str_cat("token ", i, " is ", tokens[i], ", outside the vocabulary of ",
@@ -87,14 +94,18 @@ Status check(const Engine& engine, std::span<const int32_t> tokens, const ScoreO
   return Ok{};
 }
 
-Status score_window(Engine& engine, std::span<const int32_t> tokens, int64_t begin, int64_t end, const ScoreOptions& options, Scorer& scorer) {
+Status score_window(Engine& engine, std::span<const int32_t> tokens, int64_t begin, int64_t end,
+                    const ScoreOptions& options, Scorer& scorer) {
   model::Sequence sequence(engine.kv());
   for (int64_t at = begin; at < end;) {
-    if (options.cancel && options.cancel->load(std::memory_order_relaxed)) return Error{ErrorCode::kCancelled, "cancelled"};
+    if (options.cancel && options.cancel->load(std::memory_order_relaxed))
+      return Error{ErrorCode::kCancelled, "cancelled"};
     const int64_t rows = std::min(engine.runner().max_rows(), end - at);
     scorer.begin(at, end);
-    const model::Span span{.sequence = &sequence, .tokens = tokens.subspan(static_cast<size_t>(at), static_cast<size_t>(rows)),
-                           .position = sequence.length(), .logits = {0, rows}};
+    const model::Span span{.sequence = &sequence,
+                           .tokens = tokens.subspan(static_cast<size_t>(at), static_cast<size_t>(rows)),
+                           .position = sequence.length(),
+                           .logits = {0, rows}};
     STOKER_TRY(model::Outputs outputs, engine.runner().forward({&span, 1}, &scorer));
     if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
     if (scorer.write_failed()) return Error{ErrorCode::kIo, "the logits cannot be written; is the disk full?"};

@@ -15,16 +15,17 @@
 namespace stoker::engine {
 
 struct ScoreOptions {
-  int64_t context = 0;       ///< Longer texts are read in consecutive windows of so many tokens, each from an empty state.
-  int64_t top = 0;           ///< So many best tokens per position.
-  Digest* digest = nullptr;  ///< Takes every row, by position.
+  int64_t context = 0;  ///< Longer texts are read in consecutive windows of so many tokens, each from an empty state.
+  int64_t top = 0;      ///< So many best tokens per position.
+  Digest* digest = nullptr;     ///< Takes every row, by position.
   std::FILE* logits = nullptr;  ///< Takes every row as raw little-endian f32.
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(int64_t done, int64_t all)> on_progress{};
 };
 
 struct Scores {
-  /// Entry i: natural logarithm of the probability of token i + 1 after tokens 0 ... i, in double; NaN where a window begins.
+  /// Entry i: natural logarithm of the probability of token i + 1 after tokens 0 ... i, in double; NaN where a window
+  /// begins.
   std::vector<double> logprobs;
   /// Per position, the best tokens with their log-probabilities.
   std::vector<std::vector<std::pair<int32_t, double>>> top;
@@ -32,7 +33,8 @@ struct Scores {
   double seconds = 0;
 };
 
-/// Scores a text. kInvalidArgument: fewer than two tokens, or one outside the vocabulary. kCorrupt: not finite. kCancelled.
+/// Scores a text. kInvalidArgument: fewer than two tokens, or one outside the vocabulary. kCorrupt: not finite.
+/// kCancelled.
 Result<Scores> score(Engine& engine, std::span<const int32_t> tokens, const ScoreOptions& options);
 
 }  // namespace stoker::engine

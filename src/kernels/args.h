@@ -1,5 +1,5 @@
-// The arguments of all kernels: plain structs, so that files built for one instruction set can include this header without
-// instantiating a function that the linker might keep for every CPU.
+// The arguments of all kernels: plain structs, so that files built for one instruction set can include this header
+// without instantiating a function that the linker might keep for every CPU.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,20 @@
 
 namespace stoker::kernels {
 
-/// Rows of activations, quantized once and read by every matrix that takes them. `n` rows of `k` values; a super-block is
-/// 256 values, the last one of a row padded with zeros (value 0, scale 0); ns = ceil(k / 256).
-/// Super-block-major: entry (s, row) of a table with m values per super-block sits at (s * n + row) * m.
+/// Rows of activations, quantized once and read by every matrix that takes them. `n` rows of `k` values; a super-block
+/// is 256 values, the last one of a row padded with zeros (value 0, scale 0); ns = ceil(k / 256). Super-block-major:
+/// entry (s, row) of a table with m values per super-block sits at (s * n + row) * m.
 struct Activations {
   int64_t n;
   int64_t k;
-  const float* f32;      ///< [n][f32_stride]: the values themselves, for F32, F16 and BF16 weights.
-  int64_t f32_stride;    ///< At least k.
-  const int8_t* q256;    ///< [ns][n][256], one scale per super-block ("A256", for the K-quants). Null when not wanted.
-  const float* d256;     ///< [ns][n]
+  const float* f32;    ///< [n][f32_stride]: the values themselves, for F32, F16 and BF16 weights.
+  int64_t f32_stride;  ///< At least k.
+  const int8_t* q256;  ///< [ns][n][256], one scale per super-block ("A256", for the K-quants). Null when not wanted.
+  const float* d256;   ///< [ns][n]
   const int16_t* sums256;  ///< [ns][n][16]: sums of q256 over 16 consecutive values.
-  const int8_t* q32;     ///< [ns][n][256], one scale per 32 values ("A32", for types of 32-blocks). Null when not wanted.
-  const float* d32;      ///< [ns][n][8]
-  const int16_t* sums32;   ///< [ns][n][8]: sums of q32 over 32 consecutive values.
+  const int8_t* q32;  ///< [ns][n][256], one scale per 32 values ("A32", for types of 32-blocks). Null when not wanted.
+  const float* d32;   ///< [ns][n][8]
+  const int16_t* sums32;  ///< [ns][n][8]: sums of q32 over 32 consecutive values.
 };
 
 /// What a quantizer writes: the tables of Activations for rows [row_begin, row_end) of x.
@@ -36,16 +36,17 @@ struct QuantizeArgs {
 };
 
 /// y[row][16 g + lane] = sum over k of w[16 g + lane][k] * x[row][k], in the order of docs/kernels.md.
-/// Rows of the matrix come in groups of 16 ("R16"); the last group is padded with zero rows, so y has room for whole groups.
+/// Rows of the matrix come in groups of 16 ("R16"); the last group is padded with zero rows, so y has room for whole
+/// groups.
 struct MatmulArgs {
-  const std::byte* w;     ///< Group 0 of the matrix, 64-byte aligned.
-  int64_t group_bytes;    ///< From one group to the next, a multiple of 64.
+  const std::byte* w;   ///< Group 0 of the matrix, 64-byte aligned.
+  int64_t group_bytes;  ///< From one group to the next, a multiple of 64.
   int64_t k;
   int64_t group_begin, group_end;
   const Activations* x;
   int64_t row_begin, row_end;
-  float* y;           ///< 64-byte aligned.
-  int64_t y_stride;   ///< From one row to the next, in floats, a multiple of 16.
+  float* y;            ///< 64-byte aligned.
+  int64_t y_stride;    ///< From one row to the next, in floats, a multiple of 16.
   std::byte* scratch;  ///< Of this worker, kMatmulScratchBytes, 64-byte aligned.
 };
 using MatmulFn = void (*)(const MatmulArgs&) noexcept;
@@ -72,8 +73,9 @@ struct AttentionQuery {
 
 /// Queries that read the same K and V: the heads of a group, and in prefill also neighbouring tokens of the sequence.
 /// Tile t of a KV head covers positions 64 t ... 64 t + 63; its K tile starts at pages[t] + k_offset, its V tile at
-/// pages[t] + v_offset (64-byte aligned). f16 and f32: K [k_dim][64], V [64][v_dim]. bf16: K [k_dim/2][64][2], V [32][v_dim][2]
-/// (dimensions padded to multiples of 32). Positions at or beyond a query's end may hold anything, NaN included.
+/// pages[t] + v_offset (64-byte aligned). f16 and f32: K [k_dim][64], V [64][v_dim]. bf16: K [k_dim/2][64][2], V
+/// [32][v_dim][2] (dimensions padded to multiples of 32). Positions at or beyond a query's end may hold anything, NaN
+/// included.
 struct AttentionArgs {
   KvType type;
   int k_dim, v_dim;  ///< Multiples of 8.
@@ -91,10 +93,10 @@ using AttentionFn = void (*)(const AttentionArgs&) noexcept;
 struct KvStoreArgs {
   KvType type;
   int dim;
-  std::byte* tile;      ///< The K (or V) tile of this KV head.
-  int position;         ///< First position inside the tile, 0 ... 63; position + n <= 64.
+  std::byte* tile;  ///< The K (or V) tile of this KV head.
+  int position;     ///< First position inside the tile, 0 ... 63; position + n <= 64.
   int n;
-  const float* x;       ///< [n][stride]
+  const float* x;  ///< [n][stride]
   int64_t stride;
 };
 /// Returns false when a stored value is not finite (also one that overflows f16).

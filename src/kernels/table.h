@@ -21,8 +21,8 @@ enum class ActForm { kF32, kA256, kA32 };
 /// `origin` says so. All sets give the same bits. Kernels allocate nothing, lock nothing and throw nothing.
 struct Table {
   Isa isa;
-  std::array<MatmulKernels, kTypeIds> matmul;   ///< Null `one`: this type has no kernels at all.
-  std::array<Isa, kTypeIds> matmul_isa;         ///< Where they come from.
+  std::array<MatmulKernels, kTypeIds> matmul;  ///< Null `one`: this type has no kernels at all.
+  std::array<Isa, kTypeIds> matmul_isa;        ///< Where they come from.
   std::array<PackFn, kTypeIds> pack;
   std::array<RowFn, kTypeIds> row;
 
@@ -64,7 +64,8 @@ std::vector<const Table*> runnable_tables();
 /// Which activations a type reads. Only for types with kernels.
 ActForm activation_form(gguf::TensorType type);
 
-/// Bytes of one group of 16 rows in R16: 16 rows of the file, rounded up to 64. Nothing when k is no multiple of the block.
+/// Bytes of one group of 16 rows in R16: 16 rows of the file, rounded up to 64. Nothing when k is no multiple of the
+/// block.
 int64_t group_bytes(gguf::TensorType type, int64_t k);
 
 /// Scratch of one worker for attention over heads of these dimensions.

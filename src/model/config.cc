@@ -23,11 +23,18 @@ constexpr KeySpec kCommonKeys[] = {
     {.key = "attention.head_count_kv", .field = &ModelConfig::n_kv_heads, .min = 1, .max = 65536},
     {.key = "attention.key_length", .field = &ModelConfig::k_dim, .min = 1, .max = 65536},
     {.key = "attention.value_length", .field = &ModelConfig::v_dim, .min = 1, .max = 65536},
-    {.key = "attention.layer_norm_rms_epsilon", .field = &ModelConfig::norm_eps, .required = true, .min = 1e-12, .max = 1},
+    {.key = "attention.layer_norm_rms_epsilon",
+     .field = &ModelConfig::norm_eps,
+     .required = true,
+     .min = 1e-12,
+     .max = 1},
     {.key = "rope.dimension_count", .field = &ModelConfig::rope_dims, .min = 0, .max = 65536},
     {.key = "rope.freq_base", .field = &ModelConfig::rope_base, .min = 1e-3, .max = 1e15},
     {.key = "rope.scaling.factor", .field = &ModelConfig::rope_factor, .min = 0, .max = 1e6},
-    {.key = "rope.scaling.original_context_length", .field = &ModelConfig::rope_original_context, .min = 0, .max = 1 << 30},
+    {.key = "rope.scaling.original_context_length",
+     .field = &ModelConfig::rope_original_context,
+     .min = 0,
+     .max = 1 << 30},
     {.key = "rope.scaling.attn_factor", .field = &ModelConfig::rope_attn_factor, .min = 1e-3, .max = 1e3},
 };
 
@@ -83,8 +90,8 @@ class KeyReader {
       const char* end = it->second.data() + it->second.size();
       auto parsed = std::from_chars(it->second.data(), end, value);
       if (parsed.ec != std::errc() || parsed.ptr != end || (integral && value != std::floor(value))) {
-        return Error{ErrorCode::kInvalidArgument, str_cat("override ", key, "=", it->second, ": not a",
-                                                          integral ? " whole number" : " number")};
+        return Error{ErrorCode::kInvalidArgument,
+                     str_cat("override ", key, "=", it->second, ": not a", integral ? " whole number" : " number")};
       }
       return std::optional<double>(value);
     }
@@ -116,7 +123,8 @@ class KeyReader {
 
  private:
   Error out_of_range(const KeySpec& spec, double value) const {
-    return Error{ErrorCode::kCorrupt, str_cat("key ", prefix_, spec.key, " is ", value, ", outside ", spec.min, " to ", spec.max)};
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("key ", prefix_, spec.key, " is ", value, ", outside ", spec.min, " to ", spec.max)};
   }
 
   Status check(const KeySpec& spec, std::optional<double> value) const {
@@ -156,10 +164,14 @@ class KeyReader {
 };
 
 Status read_layer_counts(KeyReader& keys, ModelConfig& config) {
-  STOKER_TRY_STATUS(keys.read({.key = "block_count", .field = &ModelConfig::n_file_layers, .required = true, .min = 1,
-                               .max = kMaxLayers}, config));
-  STOKER_TRY_STATUS(keys.read({.key = "nextn_predict_layers", .field = &ModelConfig::n_nextn_layers, .min = 0,
-                               .max = static_cast<double>(config.n_file_layers - 1)}, config));
+  STOKER_TRY_STATUS(keys.read(
+      {.key = "block_count", .field = &ModelConfig::n_file_layers, .required = true, .min = 1, .max = kMaxLayers},
+      config));
+  STOKER_TRY_STATUS(keys.read({.key = "nextn_predict_layers",
+                               .field = &ModelConfig::n_nextn_layers,
+                               .min = 0,
+                               .max = static_cast<double>(config.n_file_layers - 1)},
+                              config));
   config.n_layers = config.n_file_layers - config.n_nextn_layers;
   return Ok{};
 }
@@ -176,7 +188,8 @@ Status read_rope_scaling(KeyReader& keys, ModelConfig& config) {
   } else if (name == "yarn") {
     config.rope_scaling = RopeScaling::kYarn;
     if (!(config.rope_factor > 0)) {
-      return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("rope.scaling.factor"), " is missing, YaRN needs it above 0")};
+      return Error{ErrorCode::kCorrupt,
+                   str_cat("key ", keys.full("rope.scaling.factor"), " is missing, YaRN needs it above 0")};
     }
   } else if (name == "longrope") {
     config.rope_scaling = RopeScaling::kLongRope;
@@ -202,8 +215,9 @@ Status read_sliding(KeyReader& keys, ModelConfig& config) {
     for (size_t layer = 0; layer < n_layers; ++layer) config.sliding[layer] = array.ints[layer] != 0;
     return Ok{};
   }
-  STOKER_TRY_STATUS(keys.read({.key = "attention.sliding_window_pattern", .field = &ModelConfig::sliding_period, .min = 0,
-                               .max = kMaxLayers}, config));
+  STOKER_TRY_STATUS(keys.read(
+      {.key = "attention.sliding_window_pattern", .field = &ModelConfig::sliding_period, .min = 0, .max = kMaxLayers},
+      config));
   const int64_t period = config.sliding_period;
   for (size_t layer = 0; layer < n_layers; ++layer) {
     config.sliding[layer] = period == 0 || static_cast<int64_t>(layer) % period < period - 1;
@@ -231,7 +245,8 @@ Status check_heads(const ModelConfig& config) {
 
 Status refuse_unread_keys(KeyReader& keys, const Arch& arch) {
   for (const RefusedKey& refused : kRefused) {
-    const bool read = std::any_of(arch.keys.begin(), arch.keys.end(), [&](const KeySpec& k) { return k.key == refused.key; });
+    const bool read =
+        std::any_of(arch.keys.begin(), arch.keys.end(), [&](const KeySpec& k) { return k.key == refused.key; });
     if (read) continue;
     STOKER_TRY(std::optional<double> value, keys.real(std::string(refused.key), false));
     if (value && *value != refused.neutral) {

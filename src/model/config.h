@@ -19,7 +19,9 @@ enum class RopeScaling { kNone, kLinear, kYarn, kLongRope };
 /// A number that the file gives once or as one entry per layer.
 struct PerLayer {
   std::vector<int64_t> values;  ///< One entry (all layers), or one per layer.
-  int64_t operator[](int64_t layer) const { return values.size() == 1 ? values[0] : values[static_cast<size_t>(layer)]; }
+  int64_t operator[](int64_t layer) const {
+    return values.size() == 1 ? values[0] : values[static_cast<size_t>(layer)];
+  }
   int64_t max() const;
 };
 
@@ -69,8 +71,9 @@ struct ModelConfig {
 /// "key=value" pairs that stand in for metadata of the file, for those who know better. Keys may leave out "{arch}.".
 using Overrides = std::map<std::string, std::string>;
 
-/// Reads and checks all keys. kUnsupported: names the architecture, or the key and value that this version does not run.
-/// kCorrupt: names the key, what was wanted and what came. kInvalidArgument: an override with an unknown key or bad value.
+/// Reads and checks all keys. kUnsupported: names the architecture, or the key and value that this version does not
+/// run. kCorrupt: names the key, what was wanted and what came. kInvalidArgument: an override with an unknown key or
+/// bad value.
 Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrides = {});
 
 }  // namespace stoker::model

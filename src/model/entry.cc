@@ -44,7 +44,8 @@ Result<std::unique_ptr<Decoder>> Decoder::from_gguf(const std::string& path, Opt
   return from_file(file, std::move(options));
 }
 
-Result<std::unique_ptr<Decoder>> Decoder::new_random_small(ModelConfig config, int64_t n_layers, int64_t vocab, uint64_t seed, Options options) {
+Result<std::unique_ptr<Decoder>> Decoder::new_random_small(ModelConfig config, int64_t n_layers, int64_t vocab,
+                                                           uint64_t seed, Options options) {
   STOKER_TRY(std::string bytes, random_model(std::move(config), n_layers, vocab, seed));
   STOKER_TRY(gguf::File file, gguf::File::parse(std::as_bytes(std::span(bytes)), "random model"));
   return from_file(file, std::move(options));
@@ -68,14 +69,20 @@ Result<Decoder::Row> Decoder::forward_token(int32_t token, int64_t position, Seq
   return forward_batch_last({&token, 1}, position, state);
 }
 
-Result<std::vector<Decoder::Row>> Decoder::forward_batch(std::span<const int32_t> tokens, int64_t position, Sequence& state) {
+Result<std::vector<Decoder::Row>> Decoder::forward_batch(std::span<const int32_t> tokens, int64_t position,
+                                                         Sequence& state) {
   const Span span{.sequence = &state, .tokens = tokens, .position = position, .logits = all_rows(tokens)};
   STOKER_TRY(LogitsAndHidden out, call({&span, 1}));
   return std::move(out.logits);
 }
 
-Result<Decoder::LogitsAndHidden> Decoder::forward_batch_with_hidden(std::span<const int32_t> tokens, int64_t position, Sequence& state) {
-  const Span span{.sequence = &state, .tokens = tokens, .position = position, .logits = all_rows(tokens), .hidden = all_rows(tokens)};
+Result<Decoder::LogitsAndHidden> Decoder::forward_batch_with_hidden(std::span<const int32_t> tokens, int64_t position,
+                                                                    Sequence& state) {
+  const Span span{.sequence = &state,
+                  .tokens = tokens,
+                  .position = position,
+                  .logits = all_rows(tokens),
+                  .hidden = all_rows(tokens)};
   return call({&span, 1});
 }
 
@@ -87,21 +94,24 @@ Result<Decoder::Row> Decoder::forward_batch_last(std::span<const int32_t> tokens
   return std::move(out.logits[0]);
 }
 
-Result<std::vector<Decoder::Row>> Decoder::forward_hidden_batch(std::span<const int32_t> tokens, int64_t position, Sequence& state) {
+Result<std::vector<Decoder::Row>> Decoder::forward_hidden_batch(std::span<const int32_t> tokens, int64_t position,
+                                                                Sequence& state) {
   const Span span{.sequence = &state, .tokens = tokens, .position = position, .hidden = all_rows(tokens)};
   STOKER_TRY(LogitsAndHidden out, call({&span, 1}));
   return std::move(out.hidden);
 }
 
-Result<std::vector<Decoder::Row>> Decoder::forward_multi_seq(std::span<const int32_t> tokens, std::span<const int64_t> positions,
+Result<std::vector<Decoder::Row>> Decoder::forward_multi_seq(std::span<const int32_t> tokens,
+                                                             std::span<const int64_t> positions,
                                                              std::span<Sequence> states) {
   if (tokens.size() != positions.size() || tokens.size() != states.size()) {
-    return Error{ErrorCode::kInvalidArgument, str_cat(tokens.size(), " tokens, ", positions.size(), " positions and ", states.size(),
-                                                      " sequences; wanted as many of each")};
+    return Error{ErrorCode::kInvalidArgument, str_cat(tokens.size(), " tokens, ", positions.size(), " positions and ",
+                                                      states.size(), " sequences; wanted as many of each")};
   }
   std::vector<Span> batch;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    batch.push_back({.sequence = &states[i], .tokens = tokens.subspan(i, 1), .position = positions[i], .logits = {0, 1}});
+    batch.push_back(
+        {.sequence = &states[i], .tokens = tokens.subspan(i, 1), .position = positions[i], .logits = {0, 1}});
   }
   STOKER_TRY(LogitsAndHidden out, call(batch));
   return std::move(out.logits);

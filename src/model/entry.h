@@ -14,12 +14,11 @@
 
 namespace stoker::model {
 
-/// The forward pass under the names of the reference system (docs/from-the-reference.md). Each only builds a Batch and copies
-/// the outputs: Runner::forward is the one implementation, so a rule has one home. It enters the worker pool once per
-/// call. Engines use Runner itself, which copies nothing.
-/// Contiguous and paged key-value memory are the same thing here (contiguous is a lucky page table), and so are host and
-/// device copies: the `_paged`, `_kv` and `_host_kv` names are kept for those who look for them.
-/// Threads: one call at a time.
+/// The forward pass under the names of the reference system (docs/from-the-reference.md). Each only builds a Batch and
+/// copies the outputs: Runner::forward is the one implementation, so a rule has one home. It enters the worker pool
+/// once per call. Engines use Runner itself, which copies nothing. Contiguous and paged key-value memory are the same
+/// thing here (contiguous is a lucky page table), and so are host and device copies: the `_paged`, `_kv` and `_host_kv`
+/// names are kept for those who look for them. Threads: one call at a time.
 class Decoder {
  public:
   using Row = std::vector<float>;  ///< Logits [vocab_size] or a hidden state [dim].
@@ -36,21 +35,24 @@ class Decoder {
 
   /// Loads a file. Errors as in gguf::File::open and Model::from_gguf.
   static Result<std::unique_ptr<Decoder>> from_gguf(const std::string& path, Options options);
-  /// A model of `config`'s shape with random F32 weights, but `n_layers` layers and `vocab` tokens: to test plumbing, never
-  /// to judge quality. The same numbers on every machine. kInvalidArgument: a shape that cannot be.
-  static Result<std::unique_ptr<Decoder>> new_random_small(ModelConfig config, int64_t n_layers, int64_t vocab, uint64_t seed, Options options);
+  /// A model of `config`'s shape with random F32 weights, but `n_layers` layers and `vocab` tokens: to test plumbing,
+  /// never to judge quality. The same numbers on every machine. kInvalidArgument: a shape that cannot be.
+  static Result<std::unique_ptr<Decoder>> new_random_small(ModelConfig config, int64_t n_layers, int64_t vocab,
+                                                           uint64_t seed, Options options);
 
   Sequence new_state() { return Sequence(*kv_); }
   int64_t vocab_size() const { return model_->vocab_size(); }
   /// Every matrix with the kernel that will run it, a line each; complete since loading.
   std::string probe_kernels() const { return model_->probe_kernels(); }
 
-  // All: `position` must be the sequence's length. kInvalidArgument, kOverloaded (pages wanted and free) before anything is
-  // written; kCorrupt when a value is not finite, naming layer, step and position.
+  // All: `position` must be the sequence's length. kInvalidArgument, kOverloaded (pages wanted and free) before
+  // anything is written; kCorrupt when a value is not finite, naming layer, step and position.
 
   /// One token; its logits.
   Result<Row> forward_token(int32_t token, int64_t position, Sequence& state);
-  Result<Row> forward_token_paged(int32_t token, int64_t position, Sequence& state) { return forward_token(token, position, state); }
+  Result<Row> forward_token_paged(int32_t token, int64_t position, Sequence& state) {
+    return forward_token(token, position, state);
+  }
 
   /// Some tokens from `position` on; the logits of each. No tokens give no rows.
   Result<std::vector<Row>> forward_batch(std::span<const int32_t> tokens, int64_t position, Sequence& state);
@@ -68,8 +70,10 @@ class Decoder {
   Result<std::vector<Row>> forward_hidden_batch(std::span<const int32_t> tokens, int64_t position, Sequence& state);
 
   /// One token of each of several sequences: bit for bit what forward_token gives for each alone.
-  Result<std::vector<Row>> forward_multi_seq(std::span<const int32_t> tokens, std::span<const int64_t> positions, std::span<Sequence> states);
-  Result<std::vector<Row>> forward_multi_seq_kv(std::span<const int32_t> tokens, std::span<const int64_t> positions, std::span<Sequence> states) {
+  Result<std::vector<Row>> forward_multi_seq(std::span<const int32_t> tokens, std::span<const int64_t> positions,
+                                             std::span<Sequence> states);
+  Result<std::vector<Row>> forward_multi_seq_kv(std::span<const int32_t> tokens, std::span<const int64_t> positions,
+                                                std::span<Sequence> states) {
     return forward_multi_seq(tokens, positions, states);
   }
 

@@ -15,8 +15,8 @@ namespace stoker::model {
 
 /// Consecutive rows of one sequence.
 struct RowSpan {
-  int64_t row0 = 0;      ///< First row in the buffers (for attention: where the output goes).
-  int64_t q_row0 = 0;    ///< First row of Buf::kQkv.
+  int64_t row0 = 0;    ///< First row in the buffers (for attention: where the output goes).
+  int64_t q_row0 = 0;  ///< First row of Buf::kQkv.
   int64_t n = 0;
   int64_t position0 = 0;
   const std::byte* const* tiles = nullptr;
@@ -37,11 +37,11 @@ struct Exec {
   int64_t n_tokens = 0;  ///< Rows at the start.
   int64_t n_rows = 0;    ///< Rows now in flight: n_tokens, after the last layer's gather n_outputs.
   int64_t n_outputs = 0;
-  const int32_t* tokens = nullptr;       ///< [n_tokens]
-  const int64_t* positions = nullptr;    ///< [n_tokens]
-  const int64_t* output_rows = nullptr;  ///< [n_outputs], ascending rows.
-  std::span<const RowSpan> spans;          ///< All rows.
-  std::span<const RowSpan> output_spans;   ///< Output rows, once gathered.
+  const int32_t* tokens = nullptr;        ///< [n_tokens]
+  const int64_t* positions = nullptr;     ///< [n_tokens]
+  const int64_t* output_rows = nullptr;   ///< [n_outputs], ascending rows.
+  std::span<const RowSpan> spans;         ///< All rows.
+  std::span<const RowSpan> output_spans;  ///< Output rows, once gathered.
   std::span<const TileRows> tile_rows;
 
   std::array<float*, kBufs> buffers{};
@@ -56,10 +56,10 @@ struct Exec {
   } quantized{};
   kernels::Activations activations{};
 
-  uint8_t* bad = nullptr;         ///< [n_rows]: set when a quantizer met a value that is not finite.
-  int32_t* first_bad = nullptr;   ///< [n_tokens], by row at the start: 1 + index of the step that found it; 0: fine.
+  uint8_t* bad = nullptr;        ///< [n_rows]: set when a quantizer met a value that is not finite.
+  int32_t* first_bad = nullptr;  ///< [n_tokens], by row at the start: 1 + index of the step that found it; 0: fine.
 
-  std::byte* scratch = nullptr;   ///< scratch_stride bytes per worker.
+  std::byte* scratch = nullptr;  ///< scratch_stride bytes per worker.
   int64_t scratch_stride = 0;
 
   float* row(Buf buf, int64_t r) const {
@@ -73,7 +73,8 @@ struct Exec {
   /// Heads of one row may be marked by several workers at once.
   void mark_bad(int64_t original, const Step& step) const {
     int32_t none = 0;
-    std::atomic_ref<int32_t>(first_bad[original]).compare_exchange_strong(none, step.index + 1, std::memory_order_relaxed);
+    std::atomic_ref<int32_t>(first_bad[original])
+        .compare_exchange_strong(none, step.index + 1, std::memory_order_relaxed);
   }
 };
 
@@ -84,16 +85,17 @@ void point_activations(const Step& step, Exec& exec) noexcept;
 
 // The steps. Each is run by all workers, who split rows, heads or groups of 16 matrix rows.
 void embed_step(const Step&, Exec&, Worker&) noexcept;
-void norm_step(const Step&, Exec&, Worker&) noexcept;      ///< residual += branch; normed = norm(residual); quantized.
-void product_step(const Step&, Exec&, Worker&) noexcept;   ///< up to three matrices times the quantized activations.
-void qkv_step(const Step&, Exec&, Worker&) noexcept;       ///< bias, norm, rotation of q and k; K and V into the pages.
-void gather_step(const Step&, Exec&, Worker&) noexcept;    ///< From here on only output rows are in flight.
+void norm_step(const Step&, Exec&, Worker&) noexcept;     ///< residual += branch; normed = norm(residual); quantized.
+void product_step(const Step&, Exec&, Worker&) noexcept;  ///< up to three matrices times the quantized activations.
+void qkv_step(const Step&, Exec&, Worker&) noexcept;      ///< bias, norm, rotation of q and k; K and V into the pages.
+void gather_step(const Step&, Exec&, Worker&) noexcept;   ///< From here on only output rows are in flight.
 void attention_step(const Step&, Exec&, Worker&) noexcept;
-void quantize_step(const Step&, Exec&, Worker&) noexcept;  ///< attended: quantized.
-void gated_act_step(const Step&, Exec&, Worker&) noexcept; ///< gate = act(gate + bias) * (up + bias), quantized.
+void quantize_step(const Step&, Exec&, Worker&) noexcept;   ///< attended: quantized.
+void gated_act_step(const Step&, Exec&, Worker&) noexcept;  ///< gate = act(gate + bias) * (up + bias), quantized.
 
-/// Rows [row_begin, row_end) of the activations times one matrix, split among the workers; `y` is row row_begin's output.
-void run_product(const Target& target, const kernels::Activations& x, int64_t row_begin, int64_t row_end, float* y, int64_t y_stride,
-                 const Exec& exec, Worker& worker) noexcept;
+/// Rows [row_begin, row_end) of the activations times one matrix, split among the workers; `y` is row row_begin's
+/// output.
+void run_product(const Target& target, const kernels::Activations& x, int64_t row_begin, int64_t row_end, float* y,
+                 int64_t y_stride, const Exec& exec, Worker& worker) noexcept;
 
 }  // namespace stoker::model

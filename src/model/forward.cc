@@ -56,12 +56,14 @@ Range output_range(const Span& span) {
 std::vector<Ledger::Line> Runner::memory(const Plan& plan, const Options& options, int n_workers) {
   const Sizes s = sizes_of(plan, options, n_workers);
   const auto line = [](const char* name, int64_t bytes) { return Ledger::Line{name, static_cast<uint64_t>(bytes), 0}; };
-  return {line("activations", s.activations), line("int8 activations", s.quantized), line("logits", s.logits), line("worker scratch", s.scratch)};
+  return {line("activations", s.activations), line("int8 activations", s.quantized), line("logits", s.logits),
+          line("worker scratch", s.scratch)};
 }
 
 Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Ledger& ledger, Options options) {
   if (options.max_rows < 1 || options.max_rows > 65536) {
-    return Error{ErrorCode::kInvalidArgument, str_cat("a forward pass of ", options.max_rows, " rows; wanted 1 to 65536")};
+    return Error{ErrorCode::kInvalidArgument,
+                 str_cat("a forward pass of ", options.max_rows, " rows; wanted 1 to 65536")};
   }
   auto runner = std::unique_ptr<Runner>(new Runner(plan, pool, options));
   Runner& r = *runner;
@@ -105,7 +107,9 @@ Status Runner::check(Batch batch, bool consumed) const {
   for (size_t i = 0; i < batch.size(); ++i) {
     const Span& span = batch[i];
     const auto n = static_cast<int64_t>(span.tokens.size());
-    const auto bad = [&](const auto&... what) { return Error{ErrorCode::kInvalidArgument, str_cat("span ", i, ": ", what...)}; };
+    const auto bad = [&](const auto&... what) {
+      return Error{ErrorCode::kInvalidArgument, str_cat("span ", i, ": ", what...)};
+    };
     if (!span.sequence) return bad("no sequence");
     if (span.position != span.sequence->length()) {
       return bad("starts at position ", span.position, ", its sequence ends at ", span.sequence->length());
@@ -125,10 +129,12 @@ Status Runner::check(Batch batch, bool consumed) const {
     n_logits += std::max<int64_t>(0, span.logits.size());
   }
   if (n_rows > options_.max_rows) {
-    return Error{ErrorCode::kInvalidArgument, str_cat(n_rows, " rows in one forward pass, at most ", options_.max_rows)};
+    return Error{ErrorCode::kInvalidArgument,
+                 str_cat(n_rows, " rows in one forward pass, at most ", options_.max_rows)};
   }
   if (n_logits > logits_rows_ && !consumed) {
-    return Error{ErrorCode::kInvalidArgument, str_cat(n_logits, " rows of logits at once, at most ", logits_rows_, " without a consumer")};
+    return Error{ErrorCode::kInvalidArgument,
+                 str_cat(n_logits, " rows of logits at once, at most ", logits_rows_, " without a consumer")};
   }
   return Ok{};
 }
@@ -139,8 +145,8 @@ Status Runner::reserve(Batch batch) const {
   if (batch.empty()) return Ok{};
   const KvPool& pages = batch[0].sequence->pool();
   if (wanted > pages.n_free()) {
-    return Error{ErrorCode::kOverloaded, str_cat("the key-value cache has ", pages.n_free(), " free pages of ", kTilePositions,
-                                                 " positions, this batch wants ", wanted)};
+    return Error{ErrorCode::kOverloaded, str_cat("the key-value cache has ", pages.n_free(), " free pages of ",
+                                                 kTilePositions, " positions, this batch wants ", wanted)};
   }
   for (const Span& span : batch) STOKER_TRY_STATUS(span.sequence->reserve(static_cast<int64_t>(span.tokens.size())));
   return Ok{};
@@ -161,19 +167,26 @@ void Runner::lay_out(Batch batch) {
     for (int64_t i = 0; i < n;) {
       const int64_t position = span.position + i, in_tile = position % kTilePositions;
       const int64_t in_this = std::min(n - i, kTilePositions - in_tile);
-      tile_rows_.push_back({.row0 = row0 + i, .n = static_cast<int>(in_this), .in_tile = static_cast<int>(in_tile),
+      tile_rows_.push_back({.row0 = row0 + i,
+                            .n = static_cast<int>(in_this),
+                            .in_tile = static_cast<int>(in_tile),
                             .page = span.sequence->tile(position / kTilePositions)});
       i += in_this;
     }
     const Range out = output_range(span);
     const auto out0 = static_cast<int64_t>(output_rows_.size());
     if (!wants(out)) continue;
-    output_spans_.push_back({.row0 = out0, .q_row0 = row0 + out.begin, .n = out.size(), .position0 = span.position + out.begin, .tiles = tiles});
+    output_spans_.push_back({.row0 = out0,
+                             .q_row0 = row0 + out.begin,
+                             .n = out.size(),
+                             .position0 = span.position + out.begin,
+                             .tiles = tiles});
     for (int64_t i = out.begin; i < out.end; ++i) output_rows_.push_back(row0 + i);
     for (int64_t i = span.hidden.begin; i < span.hidden.end; ++i) hidden_rows_.push_back(out0 + i - out.begin);
     for (int64_t i = span.logits.begin; i < span.logits.end;) {
       const int64_t row = out0 + i - out.begin;
-      if (!head_blocks_.empty() && head_blocks_.back().row + head_blocks_.back().n == row && head_blocks_.back().n < logits_rows_) {
+      if (!head_blocks_.empty() && head_blocks_.back().row + head_blocks_.back().n == row &&
+          head_blocks_.back().n < logits_rows_) {
         ++head_blocks_.back().n;
       } else {
         head_blocks_.push_back({.row = row, .n = 1, .first = n_logits_});
@@ -220,9 +233,17 @@ void Runner::head(const HeadBlock& block, Worker& worker) noexcept {
   const int64_t n_groups = t.w->n_groups();
   const int64_t pieces = worker.count() * 4;
   worker.each(n_groups, std::max<int64_t>(1, (n_groups + pieces - 1) / pieces), [&](Range groups) {
-    fn({.w = t.w->data, .group_bytes = t.w->group_bytes, .k = t.w->n_in, .group_begin = groups.begin, .group_end = groups.end,
-        .x = &exec_.activations, .row_begin = block.row, .row_end = block.row + block.n, .y = y - block.row * logits_stride_,
-        .y_stride = logits_stride_, .scratch = exec_.worker_scratch(worker)});
+    fn({.w = t.w->data,
+        .group_bytes = t.w->group_bytes,
+        .k = t.w->n_in,
+        .group_begin = groups.begin,
+        .group_end = groups.end,
+        .x = &exec_.activations,
+        .row_begin = block.row,
+        .row_end = block.row + block.n,
+        .y = y - block.row * logits_stride_,
+        .y_stride = logits_stride_,
+        .scratch = exec_.worker_scratch(worker)});
     const int64_t begin = groups.begin * 16, n = std::min(groups.end * 16, config.n_vocab) - begin;
     for (int64_t i = 0; i < block.n; ++i) {
       float* part = y + i * logits_stride_ + begin;
@@ -246,7 +267,8 @@ void Runner::run(LogitsConsumer* consumer) {
       head(block, worker);
       worker.barrier();
       if (!consumer) continue;
-      consumer->consume({.first = block.first, .n = block.n, .logits = logits_.as<float>(), .stride = logits_stride_}, worker);
+      consumer->consume({.first = block.first, .n = block.n, .logits = logits_.as<float>(), .stride = logits_stride_},
+                        worker);
       worker.barrier();
     }
   });
@@ -265,8 +287,9 @@ void Runner::collect(Batch batch, Outputs& outputs) {
       const Step& step = index < plan_.steps.size() ? plan_.steps[index] : head_step_;
       const int64_t position = batch[i].position + (found - begin);
       const std::string where = step.layer < 0 ? std::string() : str_cat(" of layer ", step.layer);
-      outputs.failures.push_back({i, position, str_cat("a value that is not finite in step ", step.name, where, " at position ", position,
-                                                       "; the file may be damaged, `stoker inspect --verify` checks it")});
+      outputs.failures.push_back({i, position,
+                                  str_cat("a value that is not finite in step ", step.name, where, " at position ",
+                                          position, "; the file may be damaged, `stoker inspect --verify` checks it")});
     }
     at += n;
   }

@@ -75,11 +75,11 @@ class Runner {
   static std::vector<Ledger::Line> memory(const Plan& plan, const Options& options, int n_workers);
   static Result<std::unique_ptr<Runner>> create(const Plan& plan, Pool& pool, Ledger& ledger, Options options);
 
-  /// One pass over a ragged batch. Decoding, prefill, many sequences, verification and pooling are this call with other spans.
-  /// The result of a row depends on the tokens of its sequence alone, bit for bit.
-  /// kInvalidArgument: a span that does not start where its sequence ends, a sequence twice, a token outside the
-  /// vocabulary, more rows than max_rows, or more logits than fit at once and no consumer. kOverloaded: too few pages.
-  /// In all of these nothing has been written.
+  /// One pass over a ragged batch. Decoding, prefill, many sequences, verification and pooling are this call with other
+  /// spans. The result of a row depends on the tokens of its sequence alone, bit for bit. kInvalidArgument: a span that
+  /// does not start where its sequence ends, a sequence twice, a token outside the vocabulary, more rows than max_rows,
+  /// or more logits than fit at once and no consumer. kOverloaded: too few pages. In all of these nothing has been
+  /// written.
   Result<Outputs> forward(Batch batch, LogitsConsumer* consumer = nullptr);
 
   int64_t max_rows() const { return options_.max_rows; }
@@ -91,7 +91,7 @@ class Runner {
  private:
   Runner(const Plan& plan, Pool& pool, Options options) : plan_(plan), pool_(pool), options_(options) {}
   struct HeadBlock {
-    int64_t row = 0;    ///< First output row.
+    int64_t row = 0;  ///< First output row.
     int64_t n = 0;
     int64_t first = 0;  ///< First logits index.
   };

@@ -29,7 +29,9 @@ bool same_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
-bool is_plain_float(TensorType type) { return type == TensorType::kF32 || type == TensorType::kF16 || type == TensorType::kBF16; }
+bool is_plain_float(TensorType type) {
+  return type == TensorType::kF32 || type == TensorType::kF16 || type == TensorType::kBF16;
+}
 
 void widen(TensorType type, const std::byte* from, int64_t n, float* to) {
   for (int64_t i = 0; i < n; ++i) {
@@ -45,32 +47,39 @@ void widen(TensorType type, const std::byte* from, int64_t n, float* to) {
 
 }  // namespace
 
-Status WeightPlan::add(const gguf::File& file, const std::string& name, Matrix* matrix, Vector* vector, std::vector<int64_t> shape,
-                       bool required) {
+Status WeightPlan::add(const gguf::File& file, const std::string& name, Matrix* matrix, Vector* vector,
+                       std::vector<int64_t> shape, bool required) {
   const gguf::TensorInfo* tensor = file.find_tensor(name);
   if (!tensor) {
     if (!required) return Ok{};
     return Error{ErrorCode::kNotFound, str_cat("tensor ", name, " is missing, wanted with shape ", shape_text(shape))};
   }
   if (!same_shape(tensor->shape, shape)) {
-    return Error{ErrorCode::kCorrupt, str_cat("tensor ", name, " has shape ", shape_text(tensor->shape), ", wanted ", shape_text(shape))};
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("tensor ", name, " has shape ", shape_text(tensor->shape), ", wanted ", shape_text(shape))};
   }
   const uint64_t offset = bytes_;
   uint64_t size = 0;
   if (vector) {
     if (!is_plain_float(tensor->type())) {
-      return Error{ErrorCode::kUnsupported, str_cat("tensor ", name, " has type ", gguf::type_name(tensor->type()), ", wanted F32, F16 or BF16")};
+      return Error{ErrorCode::kUnsupported, str_cat("tensor ", name, " has type ", gguf::type_name(tensor->type()),
+                                                    ", wanted F32, F16 or BF16")};
     }
     vector->name = name;
     vector->n = shape[0];
     size = static_cast<uint64_t>(round_up<int64_t>(shape[0], 16)) * sizeof(float);
   } else {
-    if (static_cast<size_t>(tensor->type_id) >= kernels::kTypeIds || !kernels::scalar_table().matmul[tensor->type_id].one) {
+    if (static_cast<size_t>(tensor->type_id) >= kernels::kTypeIds ||
+        !kernels::scalar_table().matmul[tensor->type_id].one) {
       return Error{ErrorCode::kUnsupported, str_cat("tensor ", name, " has type ", gguf::type_name(tensor->type()),
                                                     ", which no kernel of this version multiplies")};
     }
-    *matrix = {.name = name, .type = tensor->type(), .n_out = shape[0], .n_in = shape[1],
-               .group_bytes = kernels::group_bytes(tensor->type(), shape[1]), .data = nullptr};
+    *matrix = {.name = name,
+               .type = tensor->type(),
+               .n_out = shape[0],
+               .n_in = shape[1],
+               .group_bytes = kernels::group_bytes(tensor->type(), shape[1]),
+               .data = nullptr};
     size = static_cast<uint64_t>(matrix->bytes());
   }
   const uint64_t least = vector ? tensor->bytes : 16 * tensor->bytes / static_cast<uint64_t>(shape[0]);
@@ -90,9 +99,11 @@ Status WeightPlan::add_layer(const gguf::File& file, const ModelConfig& config, 
     const int64_t rows = resolve(spec.rows, config, layer);
     const std::string name = prefix + std::string(spec.name);
     if (auto matrix = std::get_if<Matrix LayerWeights::*>(&spec.slot)) {
-      STOKER_TRY_STATUS(add(file, name, &(weights.*(*matrix)), nullptr, {rows, resolve(spec.cols, config, layer)}, required));
+      STOKER_TRY_STATUS(
+          add(file, name, &(weights.*(*matrix)), nullptr, {rows, resolve(spec.cols, config, layer)}, required));
     } else {
-      STOKER_TRY_STATUS(add(file, name, nullptr, &(weights.*std::get<Vector LayerWeights::*>(spec.slot)), {rows}, required));
+      STOKER_TRY_STATUS(
+          add(file, name, nullptr, &(weights.*std::get<Vector LayerWeights::*>(spec.slot)), {rows}, required));
     }
   }
   return Ok{};
@@ -102,17 +113,20 @@ Result<WeightPlan> WeightPlan::make(const gguf::File& file, const ModelConfig& c
   WeightPlan plan;
   plan.weights_ = &weights;
   if (config.n_vocab <= 0) {
-    return Error{ErrorCode::kNotFound, str_cat("tensor token_embd.weight is missing or no matrix, wanted with shape [vocabulary, ",
-                                               config.dim, "]")};
+    return Error{
+        ErrorCode::kNotFound,
+        str_cat("tensor token_embd.weight is missing or no matrix, wanted with shape [vocabulary, ", config.dim, "]")};
   }
   for (const GlobalTensorSpec& spec : config.arch->globals) {
     const int64_t rows = resolve(spec.rows, config, 0);
     const bool required = spec.need == Need::kRequired;
     const std::string name(spec.name);
     if (auto matrix = std::get_if<Matrix Weights::*>(&spec.slot)) {
-      STOKER_TRY_STATUS(plan.add(file, name, &(weights.*(*matrix)), nullptr, {rows, resolve(spec.cols, config, 0)}, required));
+      STOKER_TRY_STATUS(
+          plan.add(file, name, &(weights.*(*matrix)), nullptr, {rows, resolve(spec.cols, config, 0)}, required));
     } else {
-      STOKER_TRY_STATUS(plan.add(file, name, nullptr, &(weights.*std::get<Vector Weights::*>(spec.slot)), {rows}, required));
+      STOKER_TRY_STATUS(
+          plan.add(file, name, nullptr, &(weights.*std::get<Vector Weights::*>(spec.slot)), {rows}, required));
     }
   }
   weights.tied = weights.output.name.empty();
@@ -132,7 +146,8 @@ Status WeightPlan::check_companions(const gguf::File& file) const {
     if (!base.ends_with(".weight")) continue;
     const std::string companion = str_cat(base.substr(0, base.size() - 7), ".scale");
     if (file.find_tensor(companion)) {
-      return Error{ErrorCode::kUnsupported, str_cat("tensor ", companion, " scales a product, which this version does not apply")};
+      return Error{ErrorCode::kUnsupported,
+                   str_cat("tensor ", companion, " scales a product, which this version does not apply")};
     }
   }
   return Ok{};
@@ -154,7 +169,8 @@ Status WeightPlan::load(const gguf::File& file, const kernels::Table& table, Led
                         const std::function<void(uint64_t)>& on_bytes) const {
   Weights& weights = *weights_;
   STOKER_TRY(weights.arena, Buffer::allocate(ledger, "weights", bytes_));
-  STOKER_TRY(Buffer windows, Buffer::allocate(ledger, "load window", window_bytes_ * static_cast<uint64_t>(pool.size())));
+  STOKER_TRY(Buffer windows,
+             Buffer::allocate(ledger, "load window", window_bytes_ * static_cast<uint64_t>(pool.size())));
   std::vector<Piece> pieces;
   for (const Slot& slot : slots_) {
     std::byte* at = weights.arena.data() + slot.offset;
@@ -184,11 +200,14 @@ Status WeightPlan::load(const gguf::File& file, const kernels::Table& table, Led
     const Matrix& w = *slot.matrix;
     const auto row_bytes = static_cast<int64_t>(slot.tensor->bytes) / w.n_out;
     const int64_t row = piece.group_begin * 16, rows = std::min(w.n_out, piece.group_end * 16) - row;
-    STOKER_TRY_STATUS(file.read_tensor(*slot.tensor, static_cast<uint64_t>(row * row_bytes), {window, static_cast<size_t>(rows * row_bytes)}));
+    STOKER_TRY_STATUS(file.read_tensor(*slot.tensor, static_cast<uint64_t>(row * row_bytes),
+                                       {window, static_cast<size_t>(rows * row_bytes)}));
     for (int64_t g = piece.group_begin; g < piece.group_end; ++g) {
       const int64_t in_window = (g - piece.group_begin) * 16;
-      table.pack[slot.tensor->type_id]({.rows = window + in_window * row_bytes, .row_bytes = row_bytes,
-                                        .n_rows = static_cast<int>(std::min<int64_t>(16, rows - in_window)), .k = w.n_in,
+      table.pack[slot.tensor->type_id]({.rows = window + in_window * row_bytes,
+                                        .row_bytes = row_bytes,
+                                        .n_rows = static_cast<int>(std::min<int64_t>(16, rows - in_window)),
+                                        .k = w.n_in,
                                         .group = w.data + g * w.group_bytes});
     }
     if (on_bytes) on_bytes(static_cast<uint64_t>(rows * row_bytes));

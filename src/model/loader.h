@@ -51,7 +51,8 @@ class WeightPlan {
     const Slot* slot;
     int64_t group_begin, group_end;
   };
-  Status add(const gguf::File& file, const std::string& name, Matrix* matrix, Vector* vector, std::vector<int64_t> shape, bool required);
+  Status add(const gguf::File& file, const std::string& name, Matrix* matrix, Vector* vector,
+             std::vector<int64_t> shape, bool required);
   Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
   void note_unused(const gguf::File& file, const ModelConfig& config);
   Status check_companions(const gguf::File& file) const;

@@ -22,7 +22,8 @@ Result<std::unique_ptr<Model>> Model::prepare(const gguf::File& file, LoadOption
 }
 
 std::vector<Ledger::Line> Model::load_memory(int n_workers) const {
-  return {{"weights", weight_plan_->bytes(), 0}, {"load window", weight_plan_->window_bytes() * static_cast<uint64_t>(n_workers), 0}};
+  return {{"weights", weight_plan_->bytes(), 0},
+          {"load window", weight_plan_->window_bytes() * static_cast<uint64_t>(n_workers), 0}};
 }
 
 Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, const std::function<void(uint64_t)>& on_bytes) {
@@ -30,7 +31,8 @@ Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, const std
   return fill_ropes(config_, weights_, context_, plan_);
 }
 
-Result<std::unique_ptr<Model>> Model::from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger, Pool& pool) {
+Result<std::unique_ptr<Model>> Model::from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger,
+                                                Pool& pool) {
   STOKER_TRY(std::unique_ptr<Model> model, prepare(file, std::move(options)));
   STOKER_TRY_STATUS(model->read(file, ledger, pool));
   return model;

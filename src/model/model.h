@@ -40,7 +40,8 @@ class Model {
   uint64_t file_bytes() const { return weight_plan_->file_bytes(); }
 
   /// Both halves.
-  static Result<std::unique_ptr<Model>> from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger, Pool& pool);
+  static Result<std::unique_ptr<Model>> from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger,
+                                                  Pool& pool);
 
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }
@@ -52,7 +53,8 @@ class Model {
   /// Tensors of the file that are not used.
   const std::vector<std::string>& unused_tensors() const { return weight_plan_->unused(); }
 
-  /// Every matrix with the kernel that the plan holds for it, a line each: what the reference's probe_kernels tells at start.
+  /// Every matrix with the kernel that the plan holds for it, a line each: what the reference's probe_kernels tells at
+  /// start.
   std::string probe_kernels() const { return plan_.describe(); }
 
  private:

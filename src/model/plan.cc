@@ -106,7 +106,8 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.softcap = config_.attn_softcap;
   spec.rope = spec.window != 0 && plan_.ropes.size() > 1 ? 1 : 0;
   spec.rope_pairs = config_.rope_dims / 2;
-  spec.rotate = config_.rope_pairs == RopePairs::kHalves ? finder_.table().rope_halves : finder_.table().rope_interleaved;
+  spec.rotate =
+      config_.rope_pairs == RopePairs::kHalves ? finder_.table().rope_halves : finder_.table().rope_interleaved;
   // Separate matrices write whole groups of 16 outputs, so each part starts at a multiple of 16.
   const int64_t unit = w.wqkv ? 1 : 16;
   spec.k_column = round_up(spec.n_heads * spec.k_dim, unit);
@@ -140,8 +141,9 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   branch_pending_ = true;
   branch_bias_ = present(w.bo);
   if (options.post_norm) post_gain_ = &w.post_attn_norm;
-  plan_.attention_scratch = std::max(plan_.attention_scratch, kernels::attention_scratch_bytes(static_cast<int>(spec.k_dim),
-                                                                                               static_cast<int>(spec.v_dim)));
+  plan_.attention_scratch =
+      std::max(plan_.attention_scratch,
+               kernels::attention_scratch_bytes(static_cast<int>(spec.k_dim), static_cast<int>(spec.v_dim)));
 }
 
 void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options) {
@@ -180,7 +182,8 @@ Status fill_ropes(const ModelConfig& config, const Weights& weights, int64_t con
   return Ok{};
 }
 
-Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, KernelFinder& finder, kernels::KvType kv_type) {
+Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, KernelFinder& finder,
+                        kernels::KvType kv_type) {
   Plan plan;
   plan.config = &config;
   plan.table = &finder.table();
@@ -201,7 +204,8 @@ std::string Plan::describe() const {
   std::string out;
   const auto place = [](const Step& step) { return step.layer < 0 ? std::string("-") : str_cat("blk.", step.layer); };
   const auto product = [&](const std::string& where, const char* name, const Target& t) {
-    out += str_cat(where, "\t", name, "\t", t.w->name, "\t[", t.w->n_out, ", ", t.w->n_in, "]\t", gguf::type_name(t.w->type), "\t", isa_name(t.isa),
+    out += str_cat(where, "\t", name, "\t", t.w->name, "\t[", t.w->n_out, ", ", t.w->n_in, "]\t",
+                   gguf::type_name(t.w->type), "\t", isa_name(t.isa),
                    t.kernels.few == t.kernels.many ? " one|many\n" : " one|few|many\n");
   };
   out += "layer\tstep\ttensor\tshape\ttype\tkernels by rows\n";

@@ -40,7 +40,7 @@ struct AttentionSpec {
   int64_t n_heads = 0, n_kv_heads = 0, k_dim = 0, v_dim = 0;
   int64_t window = 0;  ///< 0: all positions.
   float scale = 0, softcap = 0;
-  int rope = 0;           ///< Index into Plan::ropes.
+  int rope = 0;  ///< Index into Plan::ropes.
   int64_t rope_pairs = 0;
   void (*rotate)(float*, const float*, const float*, int64_t) noexcept = nullptr;
   int64_t q_column = 0, k_column = 0, v_column = 0;  ///< In Buf::kQkv.
@@ -62,15 +62,15 @@ struct Step {
 
   std::array<Target, 3> targets{};
   int n_targets = 0;
-  Buf in = Buf::kResidual;    ///< What is normed, quantized or multiplied.
-  int64_t k = 0;              ///< Values per row of `in`.
+  Buf in = Buf::kResidual;  ///< What is normed, quantized or multiplied.
+  int64_t k = 0;            ///< Values per row of `in`.
   Forms forms{};
-  const Vector* gain = nullptr;       ///< Norm before the next products.
-  bool add_branch = false;            ///< First: residual += branch (+ bias, normed by post_gain).
+  const Vector* gain = nullptr;  ///< Norm before the next products.
+  bool add_branch = false;       ///< First: residual += branch (+ bias, normed by post_gain).
   const Vector* branch_bias = nullptr;
   const Vector* post_gain = nullptr;
   AttentionSpec attention{};
-  bool outputs_only = false;          ///< Attention for output rows only, which become all rows.
+  bool outputs_only = false;  ///< Attention for output rows only, which become all rows.
   Activation activation = Activation::kSilu;
   const Vector *gate_bias = nullptr, *up_bias = nullptr;
 };
@@ -82,7 +82,7 @@ struct Plan {
   std::vector<RopeTable> ropes;
   std::vector<Step> steps;
   size_t n_steps_to_store = 0;  ///< The steps that a call without outputs runs: up to the last layer's K and V.
-  Target head;  ///< The output matrix.
+  Target head;                  ///< The output matrix.
   const Vector* output_bias = nullptr;
   KvLayout kv;
   std::array<int64_t, kBufs> row_floats{};  ///< Row strides of the buffers, multiples of 16.
@@ -135,7 +135,8 @@ class PlanBuilder {
   Step& add(StepFn run, const char* name, int64_t layer);
   /// The norm before a block, which also adds what the block before has left in Buf::kBranch.
   void norm(const Vector& gain, int64_t layer, Forms forms);
-  void product(const char* name, int64_t layer, Buf in, std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
+  void product(const char* name, int64_t layer, Buf in,
+               std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
   Forms forms_of(std::initializer_list<const Matrix*> matrices) const;
   void need(Buf buf, int64_t floats);
 
@@ -150,7 +151,8 @@ class PlanBuilder {
 };
 
 /// Builds the plan of a model whose weights need not have been read yet. kUnsupported: names the tensor.
-Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, KernelFinder& finder, kernels::KvType kv_type);
+Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, KernelFinder& finder,
+                        kernels::KvType kv_type);
 /// Computes the rotation tables, once the weights have been read. `context` as in make_rope.
 Status fill_ropes(const ModelConfig& config, const Weights& weights, int64_t context, Plan& plan);
 

@@ -32,25 +32,30 @@ class Random {
 
 class RandomModelWriter {
  public:
-  RandomModelWriter(const ModelConfig& config, uint64_t seed) : config_(config), random_(seed), writer_(config.arch->name) {}
+  RandomModelWriter(const ModelConfig& config, uint64_t seed)
+      : config_(config), random_(seed), writer_(config.arch->name) {}
 
   Result<std::string> write() {
     add_keys();
     for (const GlobalTensorSpec& spec : config_.arch->globals) {
       if (spec.need != Need::kRequired) continue;
-      STOKER_TRY_STATUS(add(std::string(spec.name), std::holds_alternative<Matrix Weights::*>(spec.slot), spec.rows, spec.cols, 0));
+      STOKER_TRY_STATUS(
+          add(std::string(spec.name), std::holds_alternative<Matrix Weights::*>(spec.slot), spec.rows, spec.cols, 0));
     }
     for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
       for (const TensorSpec& spec : config_.arch->tensors) {
         if (spec.need == Need::kOptional) continue;
-        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name), std::holds_alternative<Matrix LayerWeights::*>(spec.slot), spec.rows, spec.cols, layer));
+        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name),
+                              std::holds_alternative<Matrix LayerWeights::*>(spec.slot), spec.rows, spec.cols, layer));
       }
     }
     return writer_.bytes();
   }
 
  private:
-  void u32(std::string_view key, int64_t value) { writer_.add_u32(str_cat(config_.arch->name, ".", key), static_cast<uint32_t>(value)); }
+  void u32(std::string_view key, int64_t value) {
+    writer_.add_u32(str_cat(config_.arch->name, ".", key), static_cast<uint32_t>(value));
+  }
   void f32(std::string_view key, float value) { writer_.add_f32(str_cat(config_.arch->name, ".", key), value); }
 
   void add_keys() {
@@ -67,7 +72,8 @@ class RandomModelWriter {
     f32("rope.freq_base", config_.rope_base);
     for (const KeySpec& spec : config_.arch->keys) {
       if (auto number = std::get_if<int64_t ModelConfig::*>(&spec.field)) u32(spec.key, config_.*(*number));
-      if (auto number = std::get_if<float ModelConfig::*>(&spec.field); number && config_.*(*number) >= static_cast<float>(spec.min)) {
+      if (auto number = std::get_if<float ModelConfig::*>(&spec.field);
+          number && config_.*(*number) >= static_cast<float>(spec.min)) {
         f32(spec.key, config_.*(*number));
       }
     }
@@ -91,7 +97,8 @@ class RandomModelWriter {
 
 Result<std::string> random_model(ModelConfig config, int64_t n_layers, int64_t vocab, uint64_t seed) {
   if (n_layers < 1 || n_layers > 64 || vocab < 1 || vocab > 65536 || !config.arch || config.dim < 1) {
-    return Error{ErrorCode::kInvalidArgument, str_cat("a random model of ", n_layers, " layers and ", vocab, " tokens; wanted 1 to 64 and 1 to 65536")};
+    return Error{ErrorCode::kInvalidArgument, str_cat("a random model of ", n_layers, " layers and ", vocab,
+                                                      " tokens; wanted 1 to 64 and 1 to 65536")};
   }
   config.n_layers = config.n_file_layers = n_layers;
   config.n_vocab = vocab;

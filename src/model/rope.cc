@@ -10,8 +10,8 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-/// Which pairs YaRN leaves alone (1) and which it interpolates (0), linear in between. Source: arXiv:2309.00071, with the
-/// bounds rounded outwards as in the usual implementations.
+/// Which pairs YaRN leaves alone (1) and which it interpolates (0), linear in between. Source: arXiv:2309.00071, with
+/// the bounds rounded outwards as in the usual implementations.
 std::vector<double> yarn_ramp(const ModelConfig& config, double base) {
   constexpr double kBetaFast = 32, kBetaSlow = 1;
   const auto dims = static_cast<double>(config.rope_dims);
@@ -33,7 +33,8 @@ Status apply_factors(const Vector& factors, RopeTable& table) {
   for (size_t i = 0; i < table.frequency.size(); ++i) {
     const float factor = factors.data[i];
     if (!(factor > 0) || factor > 1e6f) {
-      return Error{ErrorCode::kCorrupt, str_cat("tensor ", factors.name, ": entry ", i, " is ", factor, ", wanted a positive number")};
+      return Error{ErrorCode::kCorrupt,
+                   str_cat("tensor ", factors.name, ": entry ", i, " is ", factor, ", wanted a positive number")};
     }
     table.frequency[i] /= static_cast<double>(factor);
   }

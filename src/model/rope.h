@@ -19,8 +19,8 @@ struct RopeTable {
   void at(int64_t position, float* cos, float* sin) const noexcept;
 };
 
-/// `sliding`: the table of sliding layers. `context`: positions that a sequence may take, which decides between the long and
-/// the short factors of long-rope. kCorrupt: a factor tensor with values that cannot be.
+/// `sliding`: the table of sliding layers. `context`: positions that a sequence may take, which decides between the
+/// long and the short factors of long-rope. kCorrupt: a factor tensor with values that cannot be.
 Result<RopeTable> make_rope(const ModelConfig& config, const Weights& weights, bool sliding, int64_t context);
 
 }  // namespace stoker::model

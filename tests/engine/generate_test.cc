@@ -12,7 +12,8 @@
 namespace stoker::engine {
 namespace {
 
-std::unique_ptr<Engine> open(EngineOptions options = {}, Engine::Needs needs = {.positions = 512, .max_rows = 64, .max_logits = 64}) {
+std::unique_ptr<Engine> open(EngineOptions options = {},
+                             Engine::Needs needs = {.positions = 512, .max_rows = 64, .max_logits = 64}) {
   if (options.path.empty()) options.path = model::testing::tiny_path("llama");
   options.memory_bytes = options.memory_bytes ? options.memory_bytes : 1u << 30;
   auto engine = Engine::open(options);
@@ -28,7 +29,9 @@ std::unique_ptr<Engine> open(EngineOptions options = {}, Engine::Needs needs = {
 }
 
 const std::vector<int32_t> kPrompt{5, 6, 7, 8, 9};
-GenerateOptions greedy(int64_t n) { return {.max_tokens = n, .context = 512, .sampler = {.temperature = 0}, .ignore_end = true}; }
+GenerateOptions greedy(int64_t n) {
+  return {.max_tokens = n, .context = 512, .sampler = {.temperature = 0}, .ignore_end = true};
+}
 
 TEST(Generate, TokenLimitAndTimings) {
   auto engine = open();

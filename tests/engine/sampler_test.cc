@@ -14,7 +14,8 @@ constexpr SamplerOptions kOff{.temperature = 1, .top_k = 0, .top_p = 1, .min_p =
 std::map<int32_t, int> histogram(const SamplerOptions& options, const std::vector<float>& logits, int n) {
   Sampler sampler(options);
   std::map<int32_t, int> counts;
-  for (int position = 0; position < n; ++position) ++counts[sampler.sample(logits.data(), static_cast<int64_t>(logits.size()), position)];
+  for (int position = 0; position < n; ++position)
+    ++counts[sampler.sample(logits.data(), static_cast<int64_t>(logits.size()), position)];
   return counts;
 }
 
@@ -116,7 +117,8 @@ TEST(Sampler, DependsOnSeedStreamAndPositionOnly) {
 }
 
 TEST(Philox, KnownAnswers) {
-  // Random123's test vectors for philox4x32-10: counter and key 0, and all ones: first words 6627e8d5 e169c58d and 408f276d 41c83b0e.
+  // Random123's test vectors for philox4x32-10: counter and key 0, and all ones: first words 6627e8d5 e169c58d and
+  // 408f276d 41c83b0e.
   const auto want = [](uint64_t hi, uint64_t lo) { return static_cast<double>((hi << 32 | lo) >> 11) * 0x1p-53; };
   EXPECT_EQ((Philox{0, 0}.uniform(0)), want(0x6627e8d5, 0xe169c58d));
   EXPECT_EQ((Philox{~0ull, ~0ull}.uniform(~0ull)), want(0x408f276d, 0x41c83b0e));
@@ -124,8 +126,9 @@ TEST(Philox, KnownAnswers) {
 
 TEST(SamplerOptions, ChecksRanges) {
   EXPECT_TRUE(SamplerOptions{}.check());
-  for (SamplerOptions bad : {SamplerOptions{.temperature = -1}, SamplerOptions{.temperature = NAN}, SamplerOptions{.top_k = -1},
-                             SamplerOptions{.top_p = 1.5}, SamplerOptions{.top_p = -1}, SamplerOptions{.min_p = NAN}, SamplerOptions{.min_p = 2}}) {
+  for (SamplerOptions bad : {SamplerOptions{.temperature = -1}, SamplerOptions{.temperature = NAN},
+                             SamplerOptions{.top_k = -1}, SamplerOptions{.top_p = 1.5}, SamplerOptions{.top_p = -1},
+                             SamplerOptions{.min_p = NAN}, SamplerOptions{.min_p = 2}}) {
     const auto status = bad.check();
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);

@@ -54,21 +54,33 @@ Result<const Arch*> find_arch(std::string_view name) {
   }
   std::string known;
   for (const Arch* arch : kArchs) known += str_cat(known.empty() ? "" : ", ", arch->name);
-  return Error{ErrorCode::kUnsupported, str_cat("architecture ", quoted(name), " is not run by this version; known are ", known)};
+  return Error{ErrorCode::kUnsupported,
+               str_cat("architecture ", quoted(name), " is not run by this version; known are ", known)};
 }
 
 int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
   switch (dim) {
-    case Dim::kModel: return config.dim;
-    case Dim::kVocab: return config.n_vocab;
-    case Dim::kQ: return config.n_heads[layer] * config.k_dim;
-    case Dim::kK: return config.n_kv_heads[layer] * config.k_dim;
-    case Dim::kV: return config.n_kv_heads[layer] * config.v_dim;
-    case Dim::kQkv: return (config.n_heads[layer] + config.n_kv_heads[layer]) * config.k_dim + config.n_kv_heads[layer] * config.v_dim;
-    case Dim::kAttnOut: return config.n_heads[layer] * config.v_dim;
-    case Dim::kFf: return config.ff_dim[layer];
-    case Dim::kHead: return config.k_dim;
-    case Dim::kRopePairs: return config.rope_dims / 2;
+    case Dim::kModel:
+      return config.dim;
+    case Dim::kVocab:
+      return config.n_vocab;
+    case Dim::kQ:
+      return config.n_heads[layer] * config.k_dim;
+    case Dim::kK:
+      return config.n_kv_heads[layer] * config.k_dim;
+    case Dim::kV:
+      return config.n_kv_heads[layer] * config.v_dim;
+    case Dim::kQkv:
+      return (config.n_heads[layer] + config.n_kv_heads[layer]) * config.k_dim +
+             config.n_kv_heads[layer] * config.v_dim;
+    case Dim::kAttnOut:
+      return config.n_heads[layer] * config.v_dim;
+    case Dim::kFf:
+      return config.ff_dim[layer];
+    case Dim::kHead:
+      return config.k_dim;
+    case Dim::kRopePairs:
+      return config.rope_dims / 2;
   }
   return 0;
 }

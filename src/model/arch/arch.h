@@ -50,8 +50,8 @@ struct GlobalTensorSpec {
 
 /// An architecture as data. Loading, validation, `inspect` and the memory estimate all read these tables.
 struct Arch {
-  std::string_view name;               ///< general.architecture
-  std::span<const KeySpec> keys;       ///< Beyond the common ones.
+  std::string_view name;          ///< general.architecture
+  std::span<const KeySpec> keys;  ///< Beyond the common ones.
   std::span<const TensorSpec> tensors;
   std::span<const GlobalTensorSpec> globals;
   /// Family defaults, set before the keys are read.
@@ -67,7 +67,8 @@ Result<const Arch*> find_arch(std::string_view name);
 std::span<const Arch* const> all_archs();
 
 /// Tables that several families share.
-extern const std::span<const TensorSpec> kGqaTensors;      ///< attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN.
+extern const std::span<const TensorSpec>
+    kGqaTensors;  ///< attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN.
 extern const std::span<const GlobalTensorSpec> kTiedGlobals;  ///< token_embd, output_norm, optional output.
 
 /// The size that `dim` stands for, in `layer` where that matters.

@@ -1,6 +1,6 @@
-// Gemma 2 and 3 (text): norms before and after each block, GeGLU, embeddings times sqrt(dim), layers with a sliding window
-// between layers that see everything. Gemma 2 caps scores and logits; Gemma 3 norms each q and k head instead and rotates
-// sliding layers with a base of their own. Norm gains in the files include the 1 of the original's (1 + w).
+// Gemma 2 and 3 (text): norms before and after each block, GeGLU, embeddings times sqrt(dim), layers with a sliding
+// window between layers that see everything. Gemma 2 caps scores and logits; Gemma 3 norms each q and k head instead
+// and rotates sliding layers with a base of their own. Norm gains in the files include the 1 of the original's (1 + w).
 // Sources: Gemma 2 (arXiv:2408.00118), Gemma 3 (arXiv:2503.19786).
 #include "model/arch/arch.h"
 #include "model/plan.h"
@@ -54,8 +54,8 @@ void gemma3_defaults(ModelConfig& config) {
   config.rope_swa_plain = true;
 }
 
-/// The 27B models scale scores by the model dimension per head instead of the head dimension; no key says so, their number
-/// of layers does.
+/// The 27B models scale scores by the model dimension per head instead of the head dimension; no key says so, their
+/// number of layers does.
 Status finish_with(ModelConfig& config, int64_t layers_of_27b) {
   config.embedding_scale = __builtin_sqrtf(static_cast<float>(config.dim));
   if (config.n_layers == layers_of_27b) {
@@ -78,9 +78,19 @@ void gemma3_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 }  // namespace
 
 extern const Arch kGemma2, kGemma3;
-const Arch kGemma2{.name = "gemma2", .keys = kGemma2Keys, .tensors = kGemma2Tensors, .globals = kTiedGlobals,
-                   .defaults = gemma2_defaults, .finish = gemma2_finish, .build_layer = gemma2_layer};
-const Arch kGemma3{.name = "gemma3", .keys = kGemma3Keys, .tensors = kGemma3Tensors, .globals = kTiedGlobals,
-                   .defaults = gemma3_defaults, .finish = gemma3_finish, .build_layer = gemma3_layer};
+const Arch kGemma2{.name = "gemma2",
+                   .keys = kGemma2Keys,
+                   .tensors = kGemma2Tensors,
+                   .globals = kTiedGlobals,
+                   .defaults = gemma2_defaults,
+                   .finish = gemma2_finish,
+                   .build_layer = gemma2_layer};
+const Arch kGemma3{.name = "gemma3",
+                   .keys = kGemma3Keys,
+                   .tensors = kGemma3Tensors,
+                   .globals = kTiedGlobals,
+                   .defaults = gemma3_defaults,
+                   .finish = gemma3_finish,
+                   .build_layer = gemma3_layer};
 
 }  // namespace stoker::model

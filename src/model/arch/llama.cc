@@ -13,8 +13,8 @@ void defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kInterleaved
 Status finish(ModelConfig& config) {
   const int64_t head = config.k_dim ? config.k_dim : config.dim / config.n_heads[0];
   if (config.rope_dims != 0 && config.rope_dims != head) {
-    return Error{ErrorCode::kCorrupt, str_cat("key llama.rope.dimension_count is ", config.rope_dims,
-                                              ", wanted the head dimension ", head)};
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("key llama.rope.dimension_count is ", config.rope_dims, ", wanted the head dimension ", head)};
   }
   return Ok{};
 }
@@ -27,7 +27,12 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 }  // namespace
 
 extern const Arch kLlama;
-const Arch kLlama{.name = "llama", .keys = {}, .tensors = kGqaTensors, .globals = kTiedGlobals,
-                  .defaults = defaults, .finish = finish, .build_layer = build_layer};
+const Arch kLlama{.name = "llama",
+                  .keys = {},
+                  .tensors = kGqaTensors,
+                  .globals = kTiedGlobals,
+                  .defaults = defaults,
+                  .finish = finish,
+                  .build_layer = build_layer};
 
 }  // namespace stoker::model

@@ -34,7 +34,12 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 }  // namespace
 
 extern const Arch kQwen3;
-const Arch kQwen3{.name = "qwen3", .keys = {}, .tensors = kTensors, .globals = kTiedGlobals,
-                  .defaults = defaults, .finish = nullptr, .build_layer = build_layer};
+const Arch kQwen3{.name = "qwen3",
+                  .keys = {},
+                  .tensors = kTensors,
+                  .globals = kTiedGlobals,
+                  .defaults = defaults,
+                  .finish = nullptr,
+                  .build_layer = build_layer};
 
 }  // namespace stoker::model

@@ -49,10 +49,20 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows, int64_t
   const int64_t stride = exec.stride(Buf::kQkv);
   const auto store = [&](int64_t row0, int n, int position) {
     const float* row = exec.row(Buf::kQkv, row0);
-    const bool k_ok = t.store_k({.type = exec.plan->kv.type, .dim = static_cast<int>(a.k_dim), .tile = rows.page + a.kv.k_offset(head),
-                                 .position = position, .n = n, .x = row + a.k_column + k_at, .stride = stride});
-    const bool v_ok = t.store_v({.type = exec.plan->kv.type, .dim = static_cast<int>(a.v_dim), .tile = rows.page + a.kv.v_offset(head),
-                                 .position = position, .n = n, .x = row + a.v_column + v_at, .stride = stride});
+    const bool k_ok = t.store_k({.type = exec.plan->kv.type,
+                                 .dim = static_cast<int>(a.k_dim),
+                                 .tile = rows.page + a.kv.k_offset(head),
+                                 .position = position,
+                                 .n = n,
+                                 .x = row + a.k_column + k_at,
+                                 .stride = stride});
+    const bool v_ok = t.store_v({.type = exec.plan->kv.type,
+                                 .dim = static_cast<int>(a.v_dim),
+                                 .tile = rows.page + a.kv.v_offset(head),
+                                 .position = position,
+                                 .n = n,
+                                 .x = row + a.v_column + v_at,
+                                 .stride = stride});
     return k_ok && v_ok;
   };
   if (store(rows.row0, rows.n, rows.in_tile)) return;
@@ -80,7 +90,8 @@ Cut cut_queries(const AttentionSpec& a, std::span<const RowSpan> spans, int n_wo
   return cut;
 }
 
-void attend(const Step& step, Exec& exec, Worker& worker, const RowSpan& span, int64_t kv_head, Range tokens, Range heads) noexcept {
+void attend(const Step& step, Exec& exec, Worker& worker, const RowSpan& span, int64_t kv_head, Range tokens,
+            Range heads) noexcept {
   const AttentionSpec& a = step.attention;
   kernels::AttentionQuery queries[kMaxQueries];
   int n = 0;
@@ -89,12 +100,21 @@ void attend(const Step& step, Exec& exec, Worker& worker, const RowSpan& span, i
     for (int64_t head = heads.begin; head < heads.end; ++head) {
       queries[n++] = {.q = exec.row(Buf::kQkv, span.q_row0 + i) + a.q_column + head * a.k_dim,
                       .out = exec.row(Buf::kAttended, span.row0 + i) + head * a.v_dim,
-                      .begin = a.window ? std::max<int64_t>(0, position + 1 - a.window) : 0, .end = position + 1, .sink = nullptr};
+                      .begin = a.window ? std::max<int64_t>(0, position + 1 - a.window) : 0,
+                      .end = position + 1,
+                      .sink = nullptr};
     }
   }
-  exec.table->attention({.type = exec.plan->kv.type, .k_dim = static_cast<int>(a.k_dim), .v_dim = static_cast<int>(a.v_dim),
-                         .scale = a.scale, .softcap = a.softcap, .queries = queries, .n_queries = n, .pages = span.tiles,
-                         .k_offset = a.kv.k_offset(kv_head), .v_offset = a.kv.v_offset(kv_head),
+  exec.table->attention({.type = exec.plan->kv.type,
+                         .k_dim = static_cast<int>(a.k_dim),
+                         .v_dim = static_cast<int>(a.v_dim),
+                         .scale = a.scale,
+                         .softcap = a.softcap,
+                         .queries = queries,
+                         .n_queries = n,
+                         .pages = span.tiles,
+                         .k_offset = a.kv.k_offset(kv_head),
+                         .v_offset = a.kv.v_offset(kv_head),
                          .scratch = exec.worker_scratch(worker)});
 }
 

@@ -28,8 +28,16 @@ void norm_row(const Step& step, Exec& exec, int64_t r) noexcept {
 
 void quantize_rows(const Step& step, Exec& exec, int64_t begin, int64_t end) noexcept {
   const auto& to = exec.quantized;
-  kernels::QuantizeArgs args{.x = exec.row(step.in, 0), .stride = exec.stride(step.in), .n = exec.n_rows, .k = step.k,
-                             .row_begin = begin, .row_end = end, .q = to.q256, .d = to.d256, .sums = to.sums256, .bad = exec.bad};
+  kernels::QuantizeArgs args{.x = exec.row(step.in, 0),
+                             .stride = exec.stride(step.in),
+                             .n = exec.n_rows,
+                             .k = step.k,
+                             .row_begin = begin,
+                             .row_end = end,
+                             .q = to.q256,
+                             .d = to.d256,
+                             .sums = to.sums256,
+                             .bad = exec.bad};
   if (step.forms.a256) exec.table->quantize_a256(args);
   args.q = to.q32, args.d = to.d32, args.sums = to.sums32;
   if (step.forms.a32) exec.table->quantize_a32(args);
@@ -42,9 +50,16 @@ void quantize_rows(const Step& step, Exec& exec, int64_t begin, int64_t end) noe
 
 void point_activations(const Step& step, Exec& exec) noexcept {
   const auto& from = exec.quantized;
-  exec.activations = {.n = exec.n_rows, .k = step.k, .f32 = exec.row(step.in, 0), .f32_stride = exec.stride(step.in),
-                      .q256 = from.q256, .d256 = from.d256, .sums256 = from.sums256,
-                      .q32 = from.q32, .d32 = from.d32, .sums32 = from.sums32};
+  exec.activations = {.n = exec.n_rows,
+                      .k = step.k,
+                      .f32 = exec.row(step.in, 0),
+                      .f32_stride = exec.stride(step.in),
+                      .q256 = from.q256,
+                      .d256 = from.d256,
+                      .sums256 = from.sums256,
+                      .q32 = from.q32,
+                      .d32 = from.d32,
+                      .sums32 = from.sums32};
 }
 
 void embed_step(const Step&, Exec& exec, Worker& worker) noexcept {
@@ -54,10 +69,12 @@ void embed_step(const Step&, Exec& exec, Worker& worker) noexcept {
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* x = exec.row(Buf::kResidual, r);
-    look_up({.w = table.w->data, .group_bytes = table.w->group_bytes, .k = config.dim, .row = exec.tokens[r], .out = x});
+    look_up(
+        {.w = table.w->data, .group_bytes = table.w->group_bytes, .k = config.dim, .row = exec.tokens[r], .out = x});
     if (config.embedding_scale != 0) exec.table->scale(x, config.embedding_scale, config.dim, x);
     for (size_t i = 0; i < exec.plan->ropes.size(); ++i) {
-      exec.plan->ropes[i].at(exec.positions[r], exec.rope_cos[i] + r * exec.rope_stride, exec.rope_sin[i] + r * exec.rope_stride);
+      exec.plan->ropes[i].at(exec.positions[r], exec.rope_cos[i] + r * exec.rope_stride,
+                             exec.rope_sin[i] + r * exec.rope_stride);
     }
   }
 }
@@ -93,11 +110,13 @@ void gated_act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 }
 
 void gather_step(const Step&, Exec& exec, Worker& worker) noexcept {
-  // Output rows ascend and each moves to a lower place, so moving them in order never overwrites one that is still needed.
+  // Output rows ascend and each moves to a lower place, so moving them in order never overwrites one that is still
+  // needed.
   if (worker.index() == 0) {
     const auto bytes = static_cast<size_t>(exec.plan->config->dim) * sizeof(float);
     for (int64_t i = 0; i < exec.n_outputs; ++i) {
-      if (exec.output_rows[i] != i) std::memcpy(exec.row(Buf::kResidual, i), exec.row(Buf::kResidual, exec.output_rows[i]), bytes);
+      if (exec.output_rows[i] != i)
+        std::memcpy(exec.row(Buf::kResidual, i), exec.row(Buf::kResidual, exec.output_rows[i]), bytes);
       exec.bad[i] = exec.bad[exec.output_rows[i]];
     }
   }

@@ -124,7 +124,8 @@ Sequence Sequence::fork() const {
 
 Status Sequence::truncate(int64_t length) {
   if (length < 0 || length > length_) {
-    return Error{ErrorCode::kInvalidArgument, str_cat("a sequence of ", length_, " positions cannot be cut to ", length)};
+    return Error{ErrorCode::kInvalidArgument,
+                 str_cat("a sequence of ", length_, " positions cannot be cut to ", length)};
   }
   const auto keep = static_cast<size_t>((length + kTilePositions - 1) / kTilePositions);
   while (pages_.size() > keep) {

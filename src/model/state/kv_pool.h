@@ -18,7 +18,7 @@ namespace stoker::model {
 /// head one K tile and one V tile (docs/kernels.md#kv-tiles), 64-byte aligned.
 struct KvLayout {
   struct Layer {
-    int64_t offset = 0;        ///< Of head 0's K tile in the page.
+    int64_t offset = 0;  ///< Of head 0's K tile in the page.
     int64_t k_tile_bytes = 0;
     int64_t v_tile_bytes = 0;
     int64_t k_offset(int64_t head) const { return offset + head * (k_tile_bytes + v_tile_bytes); }
@@ -75,7 +75,8 @@ class Sequence {
 
   /// Pages that `reserve(n)` would take from the pool: for new positions, and a copy of a shared page that is not full.
   int64_t pages_wanted(int64_t n) const;
-  /// Makes room for `n` further positions that nobody else can see. kOverloaded: the pool has too few pages; nothing changes.
+  /// Makes room for `n` further positions that nobody else can see. kOverloaded: the pool has too few pages; nothing
+  /// changes.
   Status reserve(int64_t n);
   /// Positions that can be written without another reserve.
   int64_t reserved() const;
