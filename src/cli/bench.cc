@@ -23,7 +23,7 @@ int run(Args& args) {
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
   const int64_t positions = std::max<int64_t>({args.bench.prompt, args.bench.generate, 1});
-  if (auto status = (*engine)->load({.positions = positions, .max_rows = std::min(args.model.batch, positions)});
+  if (auto status = load(**engine, {.positions = positions, .max_rows = std::min(args.model.batch, positions)});
       !status)
     return fail(status.error());
   watch_signals();

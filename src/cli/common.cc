@@ -12,6 +12,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/memory_limit.h"
+#include "base/progress.h"
 #include "base/str_cat.h"
 
 namespace stoker::cli {
@@ -66,6 +67,11 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
       ->capture_default_str();
   app.add_option("--override", args.overrides, "KEY=VALUE in place of the file's metadata, for those who know better")
       ->type_name("KEY=VALUE");
+}
+
+Status load(engine::Engine& engine, const engine::Engine::Needs& needs) {
+  Progress progress({.label = "loading", .total = engine.model().file_bytes()});
+  return engine.load(needs, [&](uint64_t bytes) { progress.add(bytes); });
 }
 
 Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {

@@ -64,6 +64,8 @@ struct ModelArgs {
 void add_model_options(CLI::App& app, ModelArgs& args);
 /// Checks the options and opens the file. Errors of the user are kInvalidArgument.
 Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args);
+/// Engine::load with a progress bar on a terminal.
+Status load(engine::Engine& engine, const engine::Engine::Needs& needs);
 
 /// Where a text comes from: one of -p, -f, --tokens, or standard input.
 struct TextArgs {

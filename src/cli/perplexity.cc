@@ -53,7 +53,7 @@ int run(Args& args) {
   }
   needs.positions = std::clamp<int64_t>(n, 1, *context);
   needs.max_rows = std::min(needs.max_rows, needs.positions);
-  if (auto status = (*engine)->load(needs); !status) return fail(status.error());
+  if (auto status = load(**engine, needs); !status) return fail(status.error());
   watch_signals();
   Result<engine::Scores> scores = Error{ErrorCode::kCancelled, ""};
   {

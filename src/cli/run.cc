@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
 
 #include "base/log.h"
 #include "base/memory_limit.h"
+#include "base/progress.h"
 #include "base/str_cat.h"
 #include "cli/common.h"
 #include "engine/generate.h"
@@ -75,14 +77,21 @@ int run(Args& args) {
   auto positions = engine::positions_for(**engine, *prompt, options);
   if (!positions) return fail(positions.error());
 
-  if (auto status = (*engine)->load({.positions = *positions, .max_rows = rows}); !status) return fail(status.error());
+  if (auto status = load(**engine, {.positions = *positions, .max_rows = rows}); !status) return fail(status.error());
   watch_signals();
   std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context),
                static_cast<unsigned long long>(args.sampler.seed));
 
   bool written = true;
   if (!args.json) options.on_text = [&](std::string_view text) { return written = put(text); };
+  auto reading =
+      std::make_unique<Progress>(Progress::Options{.label = "reading", .total = prompt->size(), .is_bytes = false});
+  options.on_prefill = [&, seen = int64_t{0}](int64_t done, int64_t all) mutable {
+    reading->add(static_cast<uint64_t>(done - std::exchange(seen, done)));
+    if (done == all) reading.reset();  // the bar goes before the first word comes
+  };
   auto generated = engine::generate(**engine, *prompt, options);
+  reading.reset();
   if (!generated) return fail(generated.error());
   if (args.json) {
     written = put(to_json(*generated, args).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
