@@ -103,6 +103,37 @@ TEST(Failure, OnlyTheSequenceConcernedFails) {
   EXPECT_EQ(std::memcmp(got.data(), expected->logits_row(0), bytes_of_row), 0);
 }
 
+TEST(Failure, InDecodingTheSequenceStaysAsLongAsItWas) {
+  Broken broken(edited("llama-bias", "token_embd.weight", [](std::span<float> v) { v[kBadToken * 96] = kNan; }));
+  const std::vector<int32_t> prompt{1, 2, 3};
+  const int32_t fine_token = 4, bad_token = kBadToken;
+  std::vector<Sequence> sequences;
+  for (int i = 0; i < 3; ++i) {
+    sequences.emplace_back(*broken.kv);
+    const Span span{.sequence = &sequences.back(), .tokens = prompt};
+    const auto outputs = broken.runner->forward({&span, 1});
+    ASSERT_TRUE(outputs && outputs->failures.empty());
+  }
+  const auto step = [&](size_t i, const int32_t& token) {
+    return Span{.sequence = &sequences[i], .tokens = {&token, 1}, .position = sequences[i].length(), .logits = {0, 1}};
+  };
+  const Span batch[] = {step(0, fine_token), step(1, bad_token)};
+  const auto outputs = broken.runner->forward(batch);
+  ASSERT_TRUE(outputs);
+  ASSERT_EQ(outputs->failures.size(), 1u);
+  EXPECT_EQ(outputs->failures[0].span, 1u);
+  EXPECT_EQ(outputs->failures[0].position, 3);
+  EXPECT_NE(outputs->failures[0].message.find("position 3"), std::string::npos) << outputs->failures[0].message;
+  EXPECT_EQ(sequences[0].length(), 4);
+  EXPECT_EQ(sequences[1].length(), 3);
+  const std::vector<float> want(outputs->logits_row(0), outputs->logits_row(0) + broken.model->vocab_size());
+  // With another token it goes on with the bits of one that never failed.
+  const Span retry = step(1, fine_token);
+  const auto again = broken.runner->forward({&retry, 1});
+  ASSERT_TRUE(again && again->failures.empty());
+  EXPECT_EQ(std::memcmp(again->logits_row(0), want.data(), want.size() * sizeof(float)), 0);
+}
+
 /// The first failure's message when the first `n` values of a tensor are `value`; empty when there is none.
 std::string first_failure(const std::string& model, const std::string& tensor, float value, size_t n = 1) {
   Broken broken(edited(
