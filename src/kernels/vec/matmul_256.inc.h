@@ -55,7 +55,7 @@ STOKER_INLINE void scale_totals_256(const uint8_t* lines, const uint8_t* header,
 
 template <class Type>
 struct Family256 {
-  static constexpr int kRows = 8;
+  static constexpr int kRows = kTileRows;
   static constexpr int kBlockBytes = Type::kLines * kLineBytes;
 
   template <int N, bool kAhead>

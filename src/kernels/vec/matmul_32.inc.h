@@ -40,7 +40,7 @@ STOKER_INLINE void add_block_32(const Lines32& w, const Block32& x, Floats (&sum
 
 template <class Type>
 struct Family32 {
-  static constexpr int kRows = 8;
+  static constexpr int kRows = kTileRows;
   static constexpr int kBlockBytes = Type::kLines * kLineBytes;
 
   template <int N, bool kAhead>

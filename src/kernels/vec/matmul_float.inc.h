@@ -26,7 +26,7 @@ struct Bf16 {
 
 template <class Type>
 struct FamilyFloat {
-  static constexpr int kRows = kFloatRows;
+  static constexpr int kRows = kFloatRows < kTileRows ? kFloatRows : kTileRows;
 
   template <int N, bool kAhead>
   static void tile(const MatmulArgs& args, int64_t group, int64_t row) noexcept {
