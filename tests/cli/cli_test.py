@@ -10,7 +10,9 @@ import pathlib
 import sys
 import unittest
 
-MODULES = "run_cases tokenize_cases inspect_cases perplexity_cases memory_cases file_cases option_cases signal_cases".split()
+MODULES = (
+    "run_cases tokenize_cases inspect_cases perplexity_cases memory_cases file_cases option_cases signal_cases readme_cases"
+).split()
 
 
 def main():

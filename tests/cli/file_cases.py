@@ -1,6 +1,7 @@
 """Model files that are none, or are broken: one line that names the file and says what is wrong, exit code 1."""
 import struct
 
+from gguf_edit import Gguf
 from harness import TestCase, model, stoker
 
 COMMANDS = (
@@ -83,8 +84,35 @@ class Overrides(TestCase):
         self.assertEqual(same.digest(), want.digest())
         self.assertNotEqual(other.digest(), want.digest())
 
-    def test_split_files(self):
-        """Any shard opens the whole; a set with one missing is refused by that one's name."""
-        data = model().read_bytes()
-        lone = self.file("m-00001-of-00002.gguf", data)
-        self.refused(1, "m-00001-of-00002.gguf", "run", "-m", lone, "-p", "x")
+
+class Split(TestCase):
+    def setUp(self):
+        super().setUp()
+        whole = Gguf.read(model())
+        names = list(whole.tensors)
+        self.shards = []
+        for n, part in enumerate((names[:20], names[20:])):
+            shard = Gguf()
+            shard.keys = dict(whole.keys) if n == 0 else {}
+            shard.keys |= {"split.no": (2, n), "split.count": (2, 2), "split.tensors.count": (5, len(names))}
+            shard.tensors = {name: whole.tensors[name] for name in part}
+            self.shards.append(self.file(f"m-0000{n + 1}-of-00002.gguf", shard.bytes()))
+
+    def test_any_shard_opens_the_whole(self):
+        args = ("-p", "hello", "-n", "4", "--temp", "0", "--ignore-eos", "--digest")
+        want = self.ok("run", "-m", model(), *args).digest()
+        for shard in self.shards:
+            self.assertEqual(self.ok("run", "-m", shard, *args).digest(), want)
+            self.assertIn("2 files", self.ok("inspect", shard).out)
+            self.assertIn("h", self.ok("tokenize", "-m", shard, "h").out)
+
+    def test_a_missing_shard_is_named(self):
+        for gone, left in (self.shards, reversed(self.shards)):
+            data = gone.read_bytes()
+            gone.unlink()
+            self.refused(1, gone.name, "run", "-m", left, "-p", "x")
+            gone.write_bytes(data)
+
+    def test_shards_joined_with_cat(self):
+        joined = self.file("joined.gguf", b"".join(path.read_bytes() for path in self.shards))
+        self.refused(1, "joined.gguf", "run", "-m", joined, "-p", "x")
