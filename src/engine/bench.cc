@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/str_cat.h"
+#include "engine/step.h"
 
 namespace stoker::engine {
 namespace {
@@ -17,17 +18,6 @@ std::vector<int32_t> some_tokens(int64_t n, int64_t n_vocab) {
     tokens.push_back(static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(n_vocab)));
   }
   return tokens;
-}
-
-Status step(Engine& engine, model::Sequence& sequence, std::span<const int32_t> tokens, bool wants_logits) {
-  const auto n = static_cast<int64_t>(tokens.size());
-  const model::Span span{.sequence = &sequence,
-                         .tokens = tokens,
-                         .position = sequence.length(),
-                         .logits = wants_logits ? Range{n - 1, n} : Range{}};
-  STOKER_TRY(model::Outputs outputs, engine.runner().forward({&span, 1}));
-  if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
-  return Ok{};
 }
 
 Status read_prompt(Engine& engine, std::span<const int32_t> tokens) {

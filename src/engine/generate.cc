@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/str_cat.h"
+#include "engine/step.h"
 
 namespace stoker::engine {
 namespace {
@@ -60,14 +61,7 @@ class Generation {
   }
 
   Status forward(std::span<const int32_t> tokens, bool wants_logits) {
-    const auto n = static_cast<int64_t>(tokens.size());
-    const model::Span span{.sequence = &sequence_,
-                           .tokens = tokens,
-                           .position = sequence_.length(),
-                           .logits = wants_logits ? Range{n - 1, n} : Range{}};
-    STOKER_TRY(model::Outputs outputs, engine_.runner().forward({&span, 1}));
-    if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
-    logits_ = wants_logits ? outputs.logits_row(0) : nullptr;
+    STOKER_TRY(logits_, step(engine_, sequence_, tokens, wants_logits));
     if (wants_logits && options_.digest) options_.digest->add(logits_, engine_.model().vocab_size());
     return Ok{};
   }

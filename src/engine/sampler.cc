@@ -102,11 +102,14 @@ int32_t Sampler::draw(int64_t position) {
 }
 
 int32_t Sampler::sample(const float* logits, int64_t n_vocab, int64_t position) {
-  int64_t best = 0;
-  for (int64_t i = 1; i < n_vocab; ++i) best = logits[i] > logits[best] ? i : best;
-  if (options_.greedy()) return static_cast<int32_t>(best);
+  const auto greedy = [&] {
+    int64_t best = 0;
+    for (int64_t i = 1; i < n_vocab; ++i) best = logits[i] > logits[best] ? i : best;
+    return static_cast<int32_t>(best);
+  };
+  if (options_.greedy()) return greedy();
   take_top_k(logits, n_vocab);
-  if (candidates_.empty()) return static_cast<int32_t>(best);
+  if (candidates_.empty()) return greedy();
   cut_top_p();
   cut_min_p();
   return draw(position);

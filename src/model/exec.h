@@ -93,9 +93,16 @@ void attention_step(const Step&, Exec&, Worker&) noexcept;
 void quantize_step(const Step&, Exec&, Worker&) noexcept;   ///< attended: quantized.
 void gated_act_step(const Step&, Exec&, Worker&) noexcept;  ///< gate = act(gate + bias) * (up + bias), quantized.
 
-/// Rows [row_begin, row_end) of the activations times one matrix, split among the workers; `y` is row row_begin's
-/// output.
-void run_product(const Target& target, const kernels::Activations& x, int64_t row_begin, int64_t row_end, float* y,
-                 int64_t y_stride, const Exec& exec, Worker& worker) noexcept;
+/// Some groups of 16 rows of one matrix times rows [row_begin, row_end) of the activations; `y` is the output of row 0.
+struct Product {
+  const Target& target;
+  Range groups;
+  int64_t row_begin, row_end;
+  float* y;
+  int64_t y_stride;
+};
+void multiply(const Product& product, const Exec& exec, const Worker& worker) noexcept;
+/// Groups of 16 matrix rows in one piece of work.
+int64_t groups_per_piece(int64_t n_groups, int64_t n_rows, int n_workers) noexcept;
 
 }  // namespace stoker::model

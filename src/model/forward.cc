@@ -91,6 +91,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   }
   e.scratch = r.scratch_.data();
   e.scratch_stride = s.worker_scratch;
+  r.place_quantized();
 
   const auto n = static_cast<size_t>(options.max_rows);
   for (auto* v : {&r.tokens_, &r.first_bad_}) v->reserve(n);
@@ -100,6 +101,23 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   r.tile_rows_.reserve(n);
   r.head_blocks_.reserve(n);
   return runner;
+}
+
+void Runner::place_quantized() {
+  const int64_t super_blocks = (plan_.max_k + 255) / 256 * options_.max_rows;
+  std::byte* at = quantized_.data();
+  const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes * super_blocks, 64)); };
+  auto& q = exec_.quantized;
+  if (plan_.forms.a256) {
+    q.q256 = reinterpret_cast<int8_t*>(take(256));
+    q.d256 = reinterpret_cast<float*>(take(4));
+    q.sums256 = reinterpret_cast<int16_t*>(take(32));
+  }
+  if (plan_.forms.a32) {
+    q.q32 = reinterpret_cast<int8_t*>(take(256));
+    q.d32 = reinterpret_cast<float*>(take(32));
+    q.sums32 = reinterpret_cast<int16_t*>(take(16));
+  }
 }
 
 Status Runner::check(Batch batch, bool consumed) const {
@@ -208,42 +226,17 @@ void Runner::lay_out(Batch batch) {
   e.tile_rows = tile_rows_;
   e.bad = bad_.data();
   e.first_bad = first_bad_.data();
-
-  // The tables' places depend on max_rows only, so they stay put; their strides follow the rows in flight.
-  const int64_t super_blocks = (plan_.max_k + 255) / 256 * options_.max_rows;
-  std::byte* at = quantized_.data();
-  const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes * super_blocks, 64)); };
-  if (plan_.forms.a256) {
-    e.quantized.q256 = reinterpret_cast<int8_t*>(take(256));
-    e.quantized.d256 = reinterpret_cast<float*>(take(4));
-    e.quantized.sums256 = reinterpret_cast<int16_t*>(take(32));
-  }
-  if (plan_.forms.a32) {
-    e.quantized.q32 = reinterpret_cast<int8_t*>(take(256));
-    e.quantized.d32 = reinterpret_cast<float*>(take(32));
-    e.quantized.sums32 = reinterpret_cast<int16_t*>(take(16));
-  }
 }
 
 void Runner::head(const HeadBlock& block, Worker& worker) noexcept {
   const Target& t = plan_.head;
   const ModelConfig& config = *plan_.config;
-  const kernels::MatmulFn fn = block.n == 1 ? t.kernels.one : block.n <= 16 ? t.kernels.few : t.kernels.many;
   float* y = logits_.as<float>() + (consumed_ ? 0 : block.first) * logits_stride_;
   const int64_t n_groups = t.w->n_groups();
-  const int64_t pieces = worker.count() * 4;
-  worker.each(n_groups, std::max<int64_t>(1, (n_groups + pieces - 1) / pieces), [&](Range groups) {
-    fn({.w = t.w->data,
-        .group_bytes = t.w->group_bytes,
-        .k = t.w->n_in,
-        .group_begin = groups.begin,
-        .group_end = groups.end,
-        .x = &exec_.activations,
-        .row_begin = block.row,
-        .row_end = block.row + block.n,
-        .y = y - block.row * logits_stride_,
-        .y_stride = logits_stride_,
-        .scratch = exec_.worker_scratch(worker)});
+  // Pieces as large as for one row: few long ones, since each also caps and checks what it has computed.
+  worker.each(n_groups, groups_per_piece(n_groups, 1, worker.count()), [&](Range groups) {
+    multiply({t, groups, block.row, block.row + block.n, y - block.row * logits_stride_, logits_stride_}, exec_,
+             worker);
     const int64_t begin = groups.begin * 16, n = std::min(groups.end * 16, config.n_vocab) - begin;
     for (int64_t i = 0; i < block.n; ++i) {
       float* part = y + i * logits_stride_ + begin;

@@ -95,6 +95,8 @@ class Runner {
     int64_t n = 0;
     int64_t first = 0;  ///< First logits index.
   };
+  /// The tables of quantized rows lie where max_rows puts them; only their strides follow the rows in flight.
+  void place_quantized();
   Status check(Batch batch, bool consumed) const;
   Status reserve(Batch batch) const;
   void lay_out(Batch batch);

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <unordered_set>
 
 #include "base/checked.h"
-#include "base/f16.h"
 #include "base/str_cat.h"
+#include "quant/all.h"
 
 namespace stoker::model {
 namespace {
@@ -31,18 +30,6 @@ bool same_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
 
 bool is_plain_float(TensorType type) {
   return type == TensorType::kF32 || type == TensorType::kF16 || type == TensorType::kBF16;
-}
-
-void widen(TensorType type, const std::byte* from, int64_t n, float* to) {
-  for (int64_t i = 0; i < n; ++i) {
-    uint16_t half = 0;
-    if (type == TensorType::kF32) {
-      std::memcpy(to + i, from + 4 * i, 4);
-    } else {
-      std::memcpy(&half, from + 2 * i, 2);
-      to[i] = type == TensorType::kF16 ? f16_to_f32(half) : bf16_to_f32(half);
-    }
-  }
 }
 
 }  // namespace
@@ -193,7 +180,8 @@ Status WeightPlan::load(const gguf::File& file, const kernels::Table& table, Led
     const Slot& slot = *piece.slot;
     if (slot.vector) {
       STOKER_TRY_STATUS(file.read_tensor(*slot.tensor, 0, {window, slot.tensor->bytes}));
-      widen(slot.tensor->type(), window, slot.vector->n, slot.vector->data);
+      STOKER_TRY_STATUS(
+          quant::dequantize_row(slot.tensor->type(), {window, slot.tensor->bytes}, slot.vector->n, slot.vector->data));
       if (on_bytes) on_bytes(slot.tensor->bytes);
       return Ok{};
     }

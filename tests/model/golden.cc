@@ -68,9 +68,11 @@ Golden read_golden(const std::string& name) {
   return golden;
 }
 
-Loaded::Loaded(const std::string& path, const Setup& setup) {
+Loaded::Loaded(const std::string& path, const Setup& setup) : Loaded(must(gguf::File::open(path), path), setup) {}
+
+Loaded::Loaded(const gguf::File& file, const Setup& setup) {
+  const std::string& path = file.path();
   pool = must(Pool::create({.n_threads = setup.threads}), path);
-  gguf::File file = must(gguf::File::open(path), path);
   const kernels::Table* table = setup.table ? setup.table : must(kernels::table_for(setup.isa), path);
   model = must(Model::from_gguf(file, {.context = setup.context, .kv_type = setup.kv, .table = table}, ledger, *pool),
                path);

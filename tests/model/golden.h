@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/pool.h"
+#include "gguf/file.h"
 #include "model/forward.h"
 #include "model/model.h"
 
@@ -45,6 +46,7 @@ struct Loaded {
   std::unique_ptr<KvPool> kv;
   std::unique_ptr<Runner> runner;
   explicit Loaded(const std::string& path, const Setup& setup = {});
+  explicit Loaded(const gguf::File& file, const Setup& setup = {});
   int64_t n_vocab() const { return model->vocab_size(); }
 };
 

@@ -62,9 +62,9 @@ void point_activations(const Step& step, Exec& exec) noexcept {
                       .sums32 = from.sums32};
 }
 
-void embed_step(const Step&, Exec& exec, Worker& worker) noexcept {
+void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const ModelConfig& config = *exec.plan->config;
-  const Target& table = exec.plan->steps[0].targets[0];
+  const Target& table = step.targets[0];
   const auto look_up = exec.table->row[static_cast<size_t>(table.w->type)];
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {

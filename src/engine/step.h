@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "engine/engine.h"
+
+namespace stoker::engine {
+
+/// Forwards some tokens of one sequence in one call; the logits of the last one where they are wanted, else null.
+/// Valid until the next call. kCorrupt: a value that is not finite; others as Runner::forward.
+Result<const float*> step(Engine& engine, model::Sequence& sequence, std::span<const int32_t> tokens,
+                          bool wants_logits);
+
+}  // namespace stoker::engine
