@@ -82,8 +82,11 @@ class Random:
         return [int(i) for i in self.state.randint(0, n_ids, n)]
 
 
-def random_weights(random, t, rows, cols):
-    """[rows, cols] of valid random blocks whose values have a standard deviation of about 1.2 / sqrt(cols)."""
+def random_weights(random, t, rows, cols, sample=None):
+    """[rows, cols] of valid random blocks whose values have a standard deviation of about 1.2 / sqrt(cols).
+
+    sample: the number of blocks whose deviation is measured, all by default.
+    """
     std = 1.2 / math.sqrt(cols)
     if t == Type.F32:
         return random.uniform((rows, cols), std)
@@ -99,11 +102,11 @@ def random_weights(random, t, rows, cols):
     if t == Type.MXFP4:
         blocks[:, 0] = 127 + math.floor(math.log2(std / 4)) + blocks[:, 0] % 3
     else:
-        scale_blocks(random, blocks, t, std)
+        scale_blocks(random, blocks, t, std, sample)
     return blocks.reshape(rows, cols // weights * size)
 
 
-def scale_blocks(random, blocks, t, std):
+def scale_blocks(random, blocks, t, std, sample):
     """Sets the f16 scales of blocks of random bytes: they vary by a factor, the values get the standard deviation."""
     vary = random.uniform((len(blocks),), 1 / 8, 1.0)
 
@@ -114,7 +117,7 @@ def scale_blocks(random, blocks, t, std):
             put_f16(blocks, at, vary * np.float32(scale * multiple))
 
     set_scales(1 / 64)
-    measured = gguf.quants.dequantize(blocks, t).astype(np.float64).std()
+    measured = gguf.quants.dequantize(blocks[:sample], t).astype(np.float64).std()
     # To 8 bits: how numpy sums, and so the last bits of what it measured, depends on the CPU.
     mantissa, exponent = math.frexp(std / 64 / measured)
     set_scales(math.ldexp(round(mantissa * 256) / 256, exponent))
@@ -125,10 +128,12 @@ def put_f16(blocks, at, values):
 
 
 def write_model(name, shape, path):
-    _Writer(name, shape, path).write()
+    ModelWriter(name, shape, path).write()
 
 
-class _Writer:
+class ModelWriter:
+    """All of a model's tensors are made before the first is written. tools/synth has one for large models."""
+
     def __init__(self, name, shape, path):
         self.shape, self.random = shape, Random(name)
         self.file = gguf.GGUFWriter(path, shape.arch)
@@ -136,15 +141,21 @@ class _Writer:
 
     def write(self):
         self.keys()
-        add_vocabulary(self.file, self.shape.n_vocab)
-        self.global_tensors()
-        for layer in range(self.shape.n_layers):
-            self.attention(f"blk.{layer}.")
-            self.feed_forward(f"blk.{layer}.")
+        self.vocabulary()
+        self.tensors()
         self.file.write_header_to_file()
         self.file.write_kv_data_to_file()
         self.file.write_tensors_to_file()
         self.file.close()
+
+    def vocabulary(self):
+        add_vocabulary(self.file, self.shape.n_vocab)
+
+    def tensors(self):
+        self.global_tensors()
+        for layer in range(self.shape.n_layers):
+            self.attention(f"blk.{layer}.")
+            self.feed_forward(f"blk.{layer}.")
 
     def keys(self):
         s = self.shape
