@@ -86,8 +86,30 @@ struct AttentionArgs {
   const std::byte* const* pages;
   int64_t k_offset, v_offset;
   std::byte* scratch;  ///< Of this worker, attention_scratch_bytes(...) of the table, 64-byte aligned.
+
+  /// Several workers share the tiles of a long sequence: this call does tiles [tile_begin, tile_end), which lie within
+  /// what the queries see, and leaves what is yet to be merged in `parts` (AttentionPart of kv_layout.h; 64-byte
+  /// aligned) instead of answering the queries.
+  float* parts = nullptr;
+  int64_t tile_begin = 0, tile_end = INT64_MAX;
+  /// One part per tile, for attention_merge. Otherwise one for all tiles, merged ascending onto those before them.
+  bool each_tile = false;
+  const float* before = nullptr;  ///< The part of the tiles before tile_begin, if there are any.
 };
 using AttentionFn = void (*)(const AttentionArgs&) noexcept;
+
+/// Merges parts, one per tile and ascending, onto the part of all tiles before them.
+struct AttentionMergeArgs {
+  int v_dim;
+  const AttentionQuery* queries;  ///< Those of the calls that left the parts.
+  int n_queries;
+  int query_begin, query_end;  ///< Which of them to merge.
+  float* total;                ///< The part before, and then also of these.
+  const float* parts;
+  int64_t n_parts;
+  bool last;  ///< No tile follows: the queries are answered.
+};
+using AttentionMergeFn = void (*)(const AttentionMergeArgs&) noexcept;
 
 /// Writes K or V of `n` consecutive positions of one sequence into one tile.
 struct KvStoreArgs {

@@ -49,4 +49,17 @@ struct AttentionScratch {
         total(stats + 8 * kQueries) {}
 };
 
+/// What some tiles give a few queries before the division, in floats from its start: the largest score, the sum of the
+/// weights and the weighted values, [n_queries][padded_v]. A query that sees none of the tiles has the sum 0.
+struct AttentionPart {
+  int64_t padded_v, max, sum, values, total;
+
+  constexpr AttentionPart(int n_queries, int v_dim)
+      : padded_v((v_dim + 31) / 32 * 32),
+        max(0),
+        sum((n_queries + 15) / 16 * 16),
+        values(2 * sum),
+        total(values + n_queries * padded_v) {}
+};
+
 }  // namespace stoker::kernels

@@ -50,6 +50,7 @@ struct Table {
   int64_t (*argmax)(const float* x, int64_t n) noexcept;
 
   AttentionFn attention;
+  AttentionMergeFn attention_merge;
   KvStoreFn store_k;
   KvStoreFn store_v;
 };

@@ -139,4 +139,68 @@ std::vector<float> run_attention(const Table& table, const KvPages& kv, const st
   return out;
 }
 
+std::vector<float> run_in_parts(const Table& table, const KvPages& kv, const std::vector<Query>& queries,
+                                const Options& options, int64_t alone, int64_t goes_on) {
+  const HeadShape& shape = kv.shape();
+  const auto v_dim = static_cast<size_t>(shape.v_dim);
+  const int n = static_cast<int>(queries.size());
+  std::vector<float> out(queries.size() * v_dim, -77.0f);
+  std::vector<AttentionQuery> list;
+  for (size_t i = 0; i < queries.size(); ++i) {
+    const Query& query = queries[i];
+    list.push_back(
+        {query.q.data(), out.data() + i * v_dim, query.begin, query.end, query.has_sink ? &query.sink : nullptr});
+  }
+  const int64_t first = queries.front().begin / kTilePositions;
+  const int64_t end = (queries.back().end + kTilePositions - 1) / kTilePositions;
+  const AttentionPart part(n, shape.v_dim);
+  const auto bytes = [&](int64_t n_parts) { return n_parts * part.total * static_cast<int64_t>(sizeof(float)); };
+  Scratch scratch(attention_scratch_bytes(shape.k_dim, shape.v_dim)), one(bytes(1)), two(bytes(1)), rest(bytes(end));
+  const auto floats_of = [](Scratch& memory) { return reinterpret_cast<float*>(memory.data()); };
+  AttentionArgs args{.type = shape.type,
+                     .k_dim = shape.k_dim,
+                     .v_dim = shape.v_dim,
+                     .scale = options.scale,
+                     .softcap = options.softcap,
+                     .queries = list.data(),
+                     .n_queries = n,
+                     .pages = kv.pages(),
+                     .k_offset = kv.k_offset(),
+                     .v_offset = kv.v_offset(),
+                     .scratch = scratch.data(),
+                     .parts = floats_of(one),
+                     .tile_begin = first,
+                     .tile_end = first + alone};
+  table.attention(args);
+  args.before = args.parts;
+  args.parts = floats_of(two);
+  args.tile_begin = args.tile_end;
+  args.tile_end += goes_on;
+  table.attention(args);
+  args.before = nullptr;
+  args.parts = floats_of(rest);
+  args.tile_begin = args.tile_end;
+  args.tile_end = end;
+  args.each_tile = true;
+  if (args.tile_begin < end) table.attention(args);
+  const int64_t n_rest = end - args.tile_begin;
+  for (auto [begin, past] : {std::pair{0, n / 2}, {n / 2, n}}) {
+    AttentionMergeArgs merge{.v_dim = shape.v_dim,
+                             .queries = list.data(),
+                             .n_queries = n,
+                             .query_begin = begin,
+                             .query_end = past,
+                             .total = floats_of(two),
+                             .parts = floats_of(rest),
+                             .n_parts = n_rest / 2,
+                             .last = false};
+    table.attention_merge(merge);
+    merge.parts += merge.n_parts * part.total;
+    merge.n_parts = n_rest - merge.n_parts;
+    merge.last = true;
+    table.attention_merge(merge);
+  }
+  return out;
+}
+
 }  // namespace stoker::kernels

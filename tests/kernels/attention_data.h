@@ -69,4 +69,9 @@ struct Options {
 std::vector<float> run_attention(const Table& table, const KvPages& kv, const std::vector<Query>& queries,
                                  const Options& options, int group);
 
+/// The same from parts: tiles [0, alone) in one, up to `goes_on` merged onto them by a second call, the others one by
+/// one; the queries are merged in two halves. All queries see the last tile.
+std::vector<float> run_in_parts(const Table& table, const KvPages& kv, const std::vector<Query>& queries,
+                                const Options& options, int64_t alone, int64_t goes_on);
+
 }  // namespace stoker::kernels

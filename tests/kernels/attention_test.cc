@@ -91,6 +91,30 @@ TEST(Attention, QueriesThatSeeUnrelatedPlaces) {
   }
 }
 
+TEST(Attention, PartsMergedLaterGiveTheSameBits) {
+  for (KvType type : kTypes) {
+    const HeadShape shape{type, 32, 40};
+    KvPages kv(shape, 448);
+    ASSERT_TRUE(kv.store(scalar_table(), 0, 440));
+    kv.poison(440, 448);
+    for (int64_t window : {0, 200}) {
+      for (int n : {1, 7}) {
+        const std::vector<Query> queries = prefill(shape, 440 - n, n, window, true);
+        const Options options{.softcap = n == 7 ? 15.0f : 0.0f};
+        const std::vector<uint32_t> expected = bits(run_attention(scalar_table(), kv, queries, options, 1));
+        const int64_t tiles = 7 - queries.front().begin / kTilePositions;
+        for (const Table* table : runnable_tables()) {
+          for (auto [alone, goes_on] : {std::pair{1, 0}, {1, 1}, {2, 1}, {3, 0}, {1, static_cast<int>(tiles) - 1}}) {
+            ASSERT_EQ(bits(run_in_parts(*table, kv, queries, options, alone, goes_on)), expected)
+                << isa_name(table->isa) << ' ' << name_of(shape) << ", " << alone << " + " << goes_on << " of "
+                << tiles;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Attention, NothingSeenGivesZeros) {
   const HeadShape shape{KvType::kF16, 64, 64};
   KvPages kv(shape, 64);

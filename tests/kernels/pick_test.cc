@@ -49,7 +49,7 @@ TEST(Pick, NoEntryIsMissing) {
     EXPECT_TRUE(table->rms_norm && table->add && table->scale && table->silu_mul && table->gelu_mul);
     EXPECT_TRUE(table->softcap && table->rope_interleaved && table->rope_halves);
     EXPECT_TRUE(table->all_finite && table->argmax);
-    EXPECT_TRUE(table->attention && table->store_k && table->store_v);
+    EXPECT_TRUE(table->attention && table->attention_merge && table->store_k && table->store_v);
   }
 }
 

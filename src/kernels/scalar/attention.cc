@@ -68,32 +68,34 @@ float score(const AttentionArgs& a, const float* q, const std::byte* k_tile, int
   return a.softcap > 0.0f ? a.softcap * tanh(scaled * (1.0f / a.softcap)) : scaled;
 }
 
-/// The running result of one query: `out` holds the unnormalized sum of the values.
+/// The running result of one query: `out` holds the unnormalized sum of the values. The sum 0 is that of no tile.
 struct Running {
-  float max, sum;
-  bool empty = true;
+  float max = std::numeric_limits<float>::lowest(), sum = 0.0f;
+  float* out;
+  bool empty() const { return sum == 0.0f; }
 };
 
 /// Adds a tile, or a sink, whose weights are relative to `max` and add up to `sum`; values(d) is its sum of values.
 template <class Values>
-void merge(Running& r, float max, float sum, int v_dim, float* out, Values values) {
-  if (r.empty) {
-    r = {max, sum, false};
-    for (int d = 0; d < v_dim; ++d) out[d] = values(d);
+void merge(Running& r, float max, float sum, int v_dim, Values values) {
+  if (r.empty()) {
+    r.max = max, r.sum = sum;
+    for (int d = 0; d < v_dim; ++d) r.out[d] = values(d);
     return;
   }
   const float top = r.max > max ? r.max : max;
   const float old_factor = exp(r.max - top), new_factor = exp(max - top);
   r.max = top;
   r.sum = std::fma(r.sum, old_factor, sum * new_factor);
-  for (int d = 0; d < v_dim; ++d) out[d] = std::fma(out[d], old_factor, values(d) * new_factor);
+  for (int d = 0; d < v_dim; ++d) r.out[d] = std::fma(r.out[d], old_factor, values(d) * new_factor);
 }
 
 template <KvType kType>
 void add_tile(const AttentionArgs& a, const AttentionQuery& query, int64_t tile, Running& running) {
+  const Visible seen = visible_positions(query, tile);
+  if (seen.begin >= seen.end) return;
   const std::byte* k_tile = a.pages[tile] + a.k_offset;
   const std::byte* v_tile = a.pages[tile] + a.v_offset;
-  const Visible seen = visible_positions(query, tile);
   float weights[kTile] = {};
   float max = -std::numeric_limits<float>::infinity();
   for (int p = seen.begin; p < seen.end; ++p) {
@@ -107,30 +109,69 @@ void add_tile(const AttentionArgs& a, const AttentionQuery& query, int64_t tile,
     lanes[p % 16] += weights[p];
   }
   const int padded = kv_padded_dim(kType, a.v_dim);
-  merge(running, max, sum_lanes(lanes), a.v_dim, query.out, [&](int d) {
+  merge(running, max, sum_lanes(lanes), a.v_dim, [&](int d) {
     return chain<kType>(
         seen.begin, seen.end, [&](int p) { return weights[p]; },
         [&](int p) { return kv_value<kType>(v_tile, kv_v_index(kType, padded, d, p)); });
   });
 }
 
+/// Merges the sink and answers. A query that sees nothing answers zeros.
+void finish(const AttentionQuery& query, int v_dim, Running& running) {
+  if (query.sink != nullptr) {
+    merge(running, *query.sink, 1.0f, v_dim, [](int) { return 0.0f; });
+  }
+  // The + 0 removes negative zeros: their sign could depend on masked rows.
+  const float inverse = running.empty() ? 0.0f : 1.0f / running.sum;
+  for (int d = 0; d < v_dim; ++d) query.out[d] = running.empty() ? 0.0f : std::fma(running.out[d], inverse, 0.0f);
+}
+
+/// What a part says of one query.
+Running load_part(const AttentionPart& part, float* parts, int query) {
+  return {parts[part.max + query], parts[part.sum + query], parts + part.values + query * part.padded_v};
+}
+void save_part(const AttentionPart& part, const Running& running, float* parts, int query) {
+  parts[part.max + query] = running.max;
+  parts[part.sum + query] = running.sum;
+}
+
 template <KvType kType>
 void attend(const AttentionArgs& a, const AttentionQuery& query) {
-  Running running{};
-  for (int64_t tile = query.begin / kTile; tile * kTile < query.end && query.begin < query.end; ++tile) {
-    add_tile<kType>(a, query, tile, running);
+  Running running{.out = query.out};
+  for (int64_t tile = query.begin / kTile; tile * kTile < query.end; ++tile) add_tile<kType>(a, query, tile, running);
+  finish(query, a.v_dim, running);
+}
+
+/// The tiles of the call, into one part or one for each.
+template <KvType kType>
+void attend_part(const AttentionArgs& a, int query) {
+  const AttentionPart part(a.n_queries, a.v_dim);
+  float* to = a.parts;
+  Running running{.out = to + part.values + query * part.padded_v};
+  if (a.before != nullptr) {
+    const float* values = a.before + part.values + query * part.padded_v;
+    running.max = a.before[part.max + query], running.sum = a.before[part.sum + query];
+    for (int d = 0; d < a.v_dim; ++d) running.out[d] = values[d];
   }
-  if (query.sink != nullptr) {
-    merge(running, *query.sink, 1.0f, a.v_dim, query.out, [](int) { return 0.0f; });
+  for (int64_t tile = a.tile_begin; tile < a.tile_end; ++tile) {
+    add_tile<kType>(a, a.queries[query], tile, running);
+    if (!a.each_tile) continue;
+    save_part(part, running, to, query);
+    to += part.total;
+    running = {.out = running.out + part.total};
   }
-  // A query that sees nothing answers zeros. The + 0 removes negative zeros: their sign could depend on masked rows.
-  const float inverse = running.empty ? 0.0f : 1.0f / running.sum;
-  for (int d = 0; d < a.v_dim; ++d) query.out[d] = running.empty ? 0.0f : std::fma(query.out[d], inverse, 0.0f);
+  if (!a.each_tile) save_part(part, running, to, query);
 }
 
 template <KvType kType>
 void attend_all(const AttentionArgs& a) {
-  for (int i = 0; i < a.n_queries; ++i) attend<kType>(a, a.queries[i]);
+  for (int i = 0; i < a.n_queries; ++i) {
+    if (a.parts != nullptr) {
+      attend_part<kType>(a, i);
+    } else {
+      attend<kType>(a, a.queries[i]);
+    }
+  }
 }
 
 /// Writes one value; false when it is not finite as stored.
@@ -183,6 +224,24 @@ void attention(const AttentionArgs& a) noexcept {
       return attend_all<KvType::kBf16>(a);
     case KvType::kF32:
       return attend_all<KvType::kF32>(a);
+  }
+}
+
+void attention_merge(const AttentionMergeArgs& a) noexcept {
+  const AttentionPart part(a.n_queries, a.v_dim);
+  for (int query = a.query_begin; query < a.query_end; ++query) {
+    Running total = load_part(part, a.total, query);
+    for (int64_t p = 0; p < a.n_parts; ++p) {
+      const float* from = a.parts + p * part.total;
+      if (from[part.sum + query] == 0.0f) continue;  // Saw nothing of the tile.
+      const float* values = from + part.values + query * part.padded_v;
+      merge(total, from[part.max + query], from[part.sum + query], a.v_dim, [&](int d) { return values[d]; });
+    }
+    if (a.last) {
+      finish(a.queries[query], a.v_dim, total);
+    } else {
+      save_part(part, total, a.total, query);
+    }
   }
 }
 

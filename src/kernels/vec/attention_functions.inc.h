@@ -11,6 +11,8 @@ void attention(const AttentionArgs& a) noexcept {
   }
 }
 
+void attention_merge(const AttentionMergeArgs& a) noexcept { merge_parts(a); }
+
 bool store_k(const KvStoreArgs& a) noexcept {
   switch (a.type) {
     case KvType::kF16:

@@ -12,5 +12,6 @@ table.rope_halves = rope_halves;
 table.all_finite = all_finite;
 table.argmax = argmax;
 table.attention = attention;
+table.attention_merge = attention_merge;
 table.store_k = store_k;
 table.store_v = store_v;
