@@ -15,7 +15,7 @@ if(STOKER_WERROR)
 endif()
 if(STOKER_SANITIZE)
   # g++ 12 sees uninitialized members of variants that are not there once sanitizers are on.
-  add_compile_options(-fsanitize=${STOKER_SANITIZE} -fno-omit-frame-pointer -g $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  add_compile_options(-fsanitize=${STOKER_SANITIZE} -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${STOKER_SANITIZE})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND NOT STOKER_SANITIZE)
@@ -49,6 +49,17 @@ function(stoker_kernels isa)
   target_sources(stoker_kernels PRIVATE $<TARGET_OBJECTS:stoker_kernels_${isa}>)
 endfunction()
 
+# stoker_label(TEST TARGET unit threads): what `ctest -L unit` runs is what the target unit_tests builds, and so on.
+function(stoker_label test target)
+  set_tests_properties(${test} PROPERTIES LABELS "${ARGN}")
+  foreach(label ${ARGN})
+    if(NOT TARGET ${label}_tests)
+      add_custom_target(${label}_tests)
+    endif()
+    add_dependencies(${label}_tests ${target})
+  endforeach()
+endfunction()
+
 # stoker_test(quant/q4_k_test DEPS quant [SOURCES more.cc] [LABELS unit threads]): tests/quant/q4_k_test.cc as one ctest entry.
 # Labels: `unit` (the default) also runs under the address sanitizer, `threads` under the thread sanitizer.
 function(stoker_test path)
@@ -71,5 +82,5 @@ function(stoker_test path)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
-  set_tests_properties(${path} PROPERTIES LABELS "${ARG_LABELS}")
+  stoker_label(${path} ${target} ${ARG_LABELS})
 endfunction()

@@ -51,9 +51,18 @@ void Buffer::reset() {
 }
 
 uint64_t Buffer::charged(uint64_t bytes) {
+  constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t unit = bytes >= kHugePage ? kHugePage : page;
-  return checked_round_up<uint64_t>(bytes, unit).value_or(std::numeric_limits<uint64_t>::max());
+  if (bytes < kHugePage) return checked_round_up<uint64_t>(bytes, page).value_or(kNever);
+  const uint64_t mapped = checked_round_up<uint64_t>(bytes, kHugePage).value_or(kNever);
+  return checked_add(mapped, mapped / kHugePage * kPageTable).value_or(kNever);
+}
+
+uint64_t Buffer::most_within(uint64_t room) {
+  const uint64_t huge = room / (kHugePage + kPageTable) * kHugePage;
+  if (huge > 0) return huge;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return room >= kHugePage ? kHugePage - 1 : room / page * page;
 }
 
 Result<Buffer> Buffer::allocate(Ledger& ledger, const std::string& name, uint64_t bytes) {
@@ -65,7 +74,7 @@ Result<Buffer> Buffer::allocate(Ledger& ledger, const std::string& name, uint64_
   if (!mapped || *mapped > std::numeric_limits<int64_t>::max() - kHugePage) {
     return Error{ErrorCode::kOutOfMemory, str_cat(name, ": ", bytes, " bytes are more than can be addressed")};
   }
-  STOKER_TRY(buffer.charge_, ledger.charge(name, *mapped));
+  STOKER_TRY(buffer.charge_, ledger.charge(name, charged(bytes)));
   std::byte* data = map_aligned(*mapped, unit, page);
   if (data == nullptr) {
     return Error{ErrorCode::kOutOfMemory,

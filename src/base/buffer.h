@@ -12,7 +12,8 @@
 namespace stoker {
 
 /// Zeroed anonymous memory straight from the system, charged to a Ledger, given back when it dies.
-/// From 2 MiB on it is 2 MiB aligned, rounded up to that (the rounding is charged), and asks for huge pages.
+/// From 2 MiB on it is 2 MiB aligned, rounded up to that, and asks for huge pages; the rounding is charged, and so is
+/// what the kernel's page tables take, huge pages or not.
 class Buffer {
  public:
   Buffer() = default;
@@ -24,7 +25,10 @@ class Buffer {
   static Result<Buffer> allocate(Ledger& ledger, const std::string& name, uint64_t bytes);
   /// What `allocate` charges for `bytes`; the largest number when that cannot be.
   static uint64_t charged(uint64_t bytes);
+  /// The largest size whose charge is at most `room`.
+  static uint64_t most_within(uint64_t room);
   static constexpr uint64_t kHugePage = 2u << 20;
+  static constexpr uint64_t kPageTable = 4096;  ///< Of each 2 MiB; kept aside for a huge page too.
 
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }

@@ -40,7 +40,7 @@ class Charge {
 class Ledger {
  public:
   /// What binaries, stacks, small allocations and page tables may take together (docs/architecture.md#memory).
-  static constexpr uint64_t kProcessBytes = 48u << 20;
+  static constexpr uint64_t kProcessBytes = 24u << 20;
 
   struct Line {
     std::string name;

@@ -109,8 +109,24 @@ void add_text_options(CLI::App& app, TextArgs& args, bool with_prompt) {
   group->require_option(0, 1);
 }
 
-Result<std::vector<int32_t>> read_ids(const std::string& path) {
-  STOKER_TRY(std::string text, read_text(path, kMaxText));
+namespace {
+
+// What a byte of input takes at most: twice itself while it is read, and a second form of the text; JSON's values where
+// each is one digit and a comma.
+constexpr uint64_t kPerTextByte = 4, kPerJsonByte = 24;
+constexpr uint64_t kLongText = 1u << 20;  // Shorter ones are part of the process.
+
+/// The whole of `path`, charged to the engine when it is long.
+Result<std::string> read_input(const std::string& path, engine::Engine& engine, uint64_t per_byte) {
+  const uint64_t most = std::clamp<uint64_t>(engine.ledger().available() / per_byte, kLongText, kMaxText);
+  auto text = read_text(path, most);
+  if (!text && text.error().code == ErrorCode::kInvalidArgument && most < kMaxText)
+    return Error{ErrorCode::kOutOfMemory, str_cat(text.error().message, ", which is what the memory limit leaves")};
+  if (text && text->size() >= kLongText) engine.hold("text", text->size() * per_byte);
+  return text;
+}
+
+Result<std::vector<int32_t>> parse_ids(std::string_view text, const std::string& path) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   const std::string name = path == "-" ? "standard input" : path;
   const auto bad = [&](std::string what) {
@@ -130,18 +146,30 @@ Result<std::vector<int32_t>> read_ids(const std::string& path) {
   return ids;
 }
 
-Result<std::vector<int32_t>> read_tokens(const TextArgs& args, const engine::Engine& engine) {
-  if (args.tokens) return read_ids(*args.tokens);
+}  // namespace
+
+Result<std::vector<int32_t>> read_ids(const std::string& path) {
+  STOKER_TRY(std::string text, read_text(path, kMaxText));
+  return parse_ids(text, path);
+}
+
+Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& engine) {
+  if (args.tokens) {
+    STOKER_TRY(std::string json, read_input(*args.tokens, engine, kPerJsonByte));
+    return parse_ids(json, *args.tokens);
+  }
   std::string text = args.prompt.value_or("");
   if (!args.prompt) {
-    STOKER_TRY(text, read_text(args.file.value_or("-"), kMaxText));
+    STOKER_TRY(text, read_input(args.file.value_or("-"), engine, kPerTextByte));
   }
   if (!engine.tokenizer())
     return Error{ErrorCode::kUnsupported,
                  str_cat(engine.options().path, ": ", engine.tokenizer_error(), "; --tokens takes ids instead")};
   if (text.empty())
     return Error{ErrorCode::kInvalidArgument, str_cat("the ", args.what, " is empty: there is nothing to read")};
-  return engine.tokenizer()->encode(text, {.add_special = true, .parse_special = true});
+  std::vector<int32_t> tokens = engine.tokenizer()->encode(text, {.add_special = true, .parse_special = true});
+  if (text.size() >= kLongText) engine.hold("tokens", tokens.capacity() * sizeof(int32_t));
+  return tokens;
 }
 
 void watch_signals() {

@@ -73,8 +73,8 @@ struct TextArgs {
   std::string_view what = "text";  ///< For messages.
 };
 void add_text_options(CLI::App& app, TextArgs& args, bool with_prompt);
-/// The text's tokens, with BOS as the file asks; ids from --tokens as they are.
-Result<std::vector<int32_t>> read_tokens(const TextArgs& args, const engine::Engine& engine);
+/// The text's tokens, with BOS as the file asks; ids from --tokens as they are. A long text is charged to the engine.
+Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& engine);
 /// The ids in a JSON file: [1, 2, 3] or {"tokens": [1, 2, 3]}.
 Result<std::vector<int32_t>> read_ids(const std::string& path);
 

@@ -12,6 +12,7 @@ namespace stoker::cli {
 namespace {
 
 constexpr int64_t kLogitsRows = 64;
+constexpr uint64_t kLargeResults = 1u << 20;  // Smaller ones are part of the process.
 
 struct Args {
   ModelArgs model;
@@ -47,6 +48,8 @@ int run(Args& args) {
   options.top = std::min(args.top, (*engine)->model().vocab_size());
   options.digest = args.digest ? &digest : nullptr;
   options.cancel = &cancelled;
+  const uint64_t results = engine::score_bytes(n, options.top) * (args.json ? 8 : 1);  // JSON: values and their text
+  if (results >= kLargeResults) (*engine)->hold("results", results);
   if (!args.logits.empty()) {
     options.logits = std::fopen(args.logits.c_str(), "wb");
     if (!options.logits) return fail(Error{ErrorCode::kIo, str_cat(args.logits, ": cannot be written")});

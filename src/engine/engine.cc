@@ -56,11 +56,11 @@ Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
                  str_cat("context is ", e.options_.context, ", wanted up to ", kMostContext)};
   }
   e.ledger_ = std::make_unique<Ledger>(e.options_.memory_bytes ? e.options_.memory_bytes : default_memory_limit());
-  // A limit below even that is refused by `load`, whose table has all that is needed.
-  if (auto process = e.ledger_->charge("process", Ledger::kProcessBytes)) e.process_ = std::move(*process);
+  e.hold("process", Ledger::kProcessBytes);
   STOKER_TRY(e.pool_, make_pool(e.options_));
   STOKER_TRY(gguf::File file, gguf::File::open(e.options_.path));
   e.file_ = std::make_unique<gguf::File>(std::move(file));
+  e.hold("vocabulary", e.file_->header_bytes() + text::Tokenizer::memory_bytes(*e.file_));
   if (e.file_->tensors().empty() && e.file_->find("tokenizer.ggml.model")) {
     return inside(e.options_.path,
                   {ErrorCode::kUnsupported, "holds a vocabulary and no weights; `stoker tokenize` works with it"});
@@ -78,15 +78,23 @@ Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
   return engine;
 }
 
+void Engine::hold(const std::string& name, uint64_t bytes) {
+  if (auto charge = ledger_->charge(name, bytes)) {
+    held_.push_back(std::move(*charge));
+  } else {
+    not_held_.push_back({name, bytes, 0});
+  }
+}
+
 std::vector<Ledger::Line> Engine::memory(const Needs& needs) const {
   std::vector<Ledger::Line> lines = model_->load_memory(pool_->size());
   const auto kv = static_cast<uint64_t>(model_->plan().kv.page_bytes * pages_for(needs.positions));
   lines.push_back({"kv cache", kv, 0});
-  if (process_.bytes() == 0) lines.push_back({"process", Ledger::kProcessBytes, 0});
   for (auto& line : model::Runner::memory(model_->plan(), {.max_rows = needs.max_rows, .max_logits = needs.max_logits},
                                           pool_->size()))
     lines.push_back(std::move(line));
   for (Ledger::Line& line : lines) line.bytes = Buffer::charged(line.bytes);
+  lines.insert(lines.end(), not_held_.begin(), not_held_.end());
   return lines;
 }
 
@@ -98,9 +106,7 @@ Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
   const uint64_t fixed = total(memory(part));
   const uint64_t available = ledger_->available();
   const auto page = static_cast<uint64_t>(model_->plan().kv.page_bytes);
-  uint64_t room = available > fixed ? available - fixed : 0;
-  room -= room % (room >= Buffer::kHugePage ? Buffer::kHugePage
-                                            : Buffer::charged(1));  // it is one buffer, charged in whole pages
+  const uint64_t room = Buffer::most_within(available > fixed ? available - fixed : 0);
   const auto pages = static_cast<int64_t>(room / page / static_cast<uint64_t>(n_sequences));
   const int64_t least = std::min(needs.positions, context);
   if (pages < std::max<int64_t>(1, pages_for(least))) {

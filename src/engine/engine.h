@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/ledger.h"
 #include "base/pool.h"
@@ -54,6 +55,10 @@ class Engine {
   /// `on_bytes` hears, from any thread, how many bytes of `model().file_bytes()` have been read; may be empty.
   Status load(const Needs& needs, const std::function<void(uint64_t)>& on_bytes = {});
 
+  /// Charges what stands before the sizes of all else are known: a long text, say. What does not fit is refused by
+  /// `load`, whose table then has everything. Before `load`.
+  void hold(const std::string& name, uint64_t bytes);
+
   const EngineOptions& options() const { return options_; }
   const gguf::File& file() const { return *file_; }
   const model::Model& model() const { return *model_; }
@@ -74,12 +79,12 @@ class Engine {
 
   EngineOptions options_;
   std::unique_ptr<Ledger> ledger_;
-  Charge process_;
+  std::vector<Charge> held_;
+  std::vector<Ledger::Line> not_held_;
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<gguf::File> file_;
   std::unique_ptr<text::Tokenizer> tokenizer_;
   std::string tokenizer_error_;
-  Charge vocabulary_;
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<model::KvPool> kv_;
   std::unique_ptr<model::Runner> runner_;

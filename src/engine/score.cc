@@ -117,6 +117,15 @@ Status score_window(Engine& engine, std::span<const int32_t> tokens, int64_t beg
 
 }  // namespace
 
+uint64_t score_bytes(int64_t n_tokens, int64_t top) {
+  const auto n = static_cast<uint64_t>(n_tokens), best = static_cast<uint64_t>(top);
+  uint64_t per_token = sizeof(double);
+  // The lists of the best grow by doubling.
+  if (best > 0)
+    per_token += sizeof(std::vector<std::pair<int32_t, double>>) + 2 * best * sizeof(std::pair<int32_t, double>);
+  return n * per_token;
+}
+
 Result<Scores> score(Engine& engine, std::span<const int32_t> tokens, const ScoreOptions& options) {
   STOKER_TRY_STATUS(check(engine, tokens, options));
   const auto start = std::chrono::steady_clock::now();

@@ -33,6 +33,9 @@ struct Scores {
   double seconds = 0;
 };
 
+/// Bytes of the Scores of a text of `n_tokens`; for the ledger.
+uint64_t score_bytes(int64_t n_tokens, int64_t top);
+
 /// Scores a text. kInvalidArgument: fewer than two tokens, or one outside the vocabulary. kCorrupt: not finite.
 /// kCancelled.
 Result<Scores> score(Engine& engine, std::span<const int32_t> tokens, const ScoreOptions& options);

@@ -32,6 +32,8 @@ class Tokenizer {
   /// kNotFound: the file has no tokenizer. kUnsupported: names the model or pre-tokenizer. kCorrupt: names the key.
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const gguf::File& file);
   ~Tokenizer();
+  /// At most this many bytes does the tokenizer of `file` take, building it included; for the ledger.
+  static uint64_t memory_bytes(const gguf::File& file);
 
   struct EncodeOptions {
     bool add_special = false;   ///< BOS and EOS as the file asks.

@@ -33,11 +33,20 @@ TEST(Buffer, LargeOnesAreAlignedAndTheRoundingIsCharged) {
   for (uint64_t bytes : {kHuge, kHuge + 1, 5 * kHuge - 1}) {
     held.push_back(std::move(Buffer::allocate(ledger, "weights", bytes)).value());
     EXPECT_EQ(address(held.back()) % kHuge, 0u);
-    charged += (bytes + kHuge - 1) / kHuge * kHuge;
+    charged += (bytes + kHuge - 1) / kHuge * (kHuge + 4096);  // with a page table for each 2 MiB
     EXPECT_EQ(ledger.used(), charged);
   }
   held.clear();
   EXPECT_EQ(ledger.used(), 0u);
+}
+
+TEST(Buffer, TheMostThatARoomTakes) {
+  for (uint64_t room : {uint64_t{0}, uint64_t{4095}, uint64_t{4096}, kHuge - 1, kHuge, kHuge + 4096, 2 * kHuge + 4096,
+                        2 * kHuge + 8192, 1000 * kHuge}) {
+    const uint64_t most = Buffer::most_within(room);
+    EXPECT_LE(Buffer::charged(most), room) << room;
+    EXPECT_GT(Buffer::charged(most + 1), room) << room;
+  }
 }
 
 TEST(Buffer, SmallOnesAreChargedInPages) {

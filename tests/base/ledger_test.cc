@@ -118,8 +118,8 @@ TEST(Ledger, RefusalTellsTheSmallestLimitThatWorks) {
   EXPECT_EQ(text,
             "memory limit of 1 GiB is too small; needed are:\n"
             "  weights        2 GiB\n"
-            "  process       50 MiB\n"
-            "  together 2 GiB; the smallest limit that works: --memory 2051M");
+            "  process       26 MiB\n"
+            "  together 2 GiB; the smallest limit that works: --memory 2027M");
   // It does work.
   Ledger larger(2051 * kMiB);
   Result<Charge> a = larger.charge("process", Ledger::kProcessBytes + 2 * kMiB);

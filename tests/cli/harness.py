@@ -52,6 +52,17 @@ def stoker(*args, stdin=b"", env=None, stdout=subprocess.PIPE, timeout=120):
     return Done(args, process, out or b"", err)
 
 
+def peak_resident(*args):
+    """The most memory, in bytes, that a run had resident."""
+    process = subprocess.Popen(
+        [STOKER, *map(str, args)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment()
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, args
+    return usage.ru_maxrss << 10
+
+
 def model(name="llama"):
     return MODELS / f"{name}.gguf"
 

@@ -23,7 +23,7 @@ class Memory(TestCase):
         return rows, int(re.search(r"--memory (\d+)M", lines[-1]).group(1))
 
     def test_too_small_says_what_needs_what(self):
-        for limit in ("1M", "50M", "1K"):
+        for limit in ("1M", "20M", "1K"):
             rows, needed = self.table(stoker("run", "-m", model(), "-p", "hello", "-n", "9", "--memory", limit))
             for name in ("process", "weights", "kv cache", "load window"):
                 self.assertIn(name, rows)
@@ -47,9 +47,9 @@ class Memory(TestCase):
 
     def test_the_environment_variable_and_which_wins(self):
         args = ("run", "-m", model(), "-p", "hello", "-n", "2")
-        self.table(stoker(*args, env={"STOKER_MEMORY": "40M"}))
-        self.ok(*args, "--memory", "1G", env={"STOKER_MEMORY": "40M"})
-        self.table(stoker(*args, "--memory", "40M", env={"STOKER_MEMORY": "1G"}))
+        self.table(stoker(*args, env={"STOKER_MEMORY": "20M"}))
+        self.ok(*args, "--memory", "1G", env={"STOKER_MEMORY": "20M"})
+        self.table(stoker(*args, "--memory", "20M", env={"STOKER_MEMORY": "1G"}))
         self.refused(2, "--memory", *args, env={"STOKER_MEMORY": "lots"})
 
     def test_default_context_is_what_fits(self):

@@ -2,7 +2,7 @@
 import json
 import re
 
-from harness import TestCase, instruction_sets, model, stoker
+from harness import TestCase, instruction_sets, model, peak_resident, stoker
 
 GREEDY = ("--temp", "0")
 FIELDS = {"text", "tokens", "prompt_tokens", "generated_tokens", "decode_tokens", "prefill_seconds", "decode_seconds", "stop"}
@@ -10,6 +10,20 @@ FIELDS = {"text", "tokens", "prompt_tokens", "generated_tokens", "decode_tokens"
 
 def run(*args, **kwargs):
     return stoker("run", "-m", model(), *args, **kwargs)
+
+
+class Memory(TestCase):
+    def test_what_is_resident_stays_below_the_limit(self):
+        long = self.file("long", "one word and then another " * 60000)
+        for small, args in (
+            ("1M", ("run", "-m", model(), "-p", "hello", "-n", "4000", "--ctx", "4096", "--kv-type", "f32")),
+            ("32M", ("perplexity", "-m", model(), "-f", long, "--ctx", "64", "--top", "3", "--json")),
+        ):
+            with self.subTest(args=args):
+                refused = stoker(*args, "--memory", small)
+                limit = int(re.search(r"--memory (\d+)M", refused.err)[1])
+                self.assertLessEqual(peak_resident(*args, "--memory", f"{limit}M"), limit << 20)
+        self.refused(1, "memory limit", "perplexity", "-m", model(), "-f", long, "--memory", "26M")
 
 
 class Output(TestCase):

@@ -87,6 +87,16 @@ class Real(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn(b"weights", result.stderr)
         self.assertLessEqual(result.stderr.count(b"\n"), 12)
+        self.check_peak_within(re.search(rb"--memory (\d+)M", result.stderr)[1].decode())
+
+    def check_peak_within(self, limit):
+        """That the smallest limit that was named works, and that no more than that is ever resident."""
+        run = [ARGS.stoker, "run", "-m", ARGS.path, "-p", "Hello", "-n", "4", "--memory", f"{limit}M"]
+        process = subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, 0)
+        self.assertLessEqual(usage.ru_maxrss, int(limit) << 10)
 
 
 if __name__ == "__main__":
