@@ -30,6 +30,9 @@ struct TileRows {
   std::byte* page = nullptr;
 };
 
+/// Most queries of a call of attention whose tiles are shared among workers; with more, sharing the queries is as good.
+inline constexpr int kMostSharingQueries = 16;
+
 struct Exec {
   const Plan* plan = nullptr;
   const kernels::Table* table = nullptr;
@@ -61,6 +64,7 @@ struct Exec {
 
   std::byte* scratch = nullptr;  ///< scratch_stride bytes per worker.
   int64_t scratch_stride = 0;
+  int64_t parts_bytes = 0;  ///< Of each worker's scratch, behind what attention itself needs: see `parts`.
 
   float* row(Buf buf, int64_t r) const {
     const auto b = static_cast<size_t>(buf);
@@ -68,6 +72,10 @@ struct Exec {
   }
   int64_t stride(Buf buf) const { return plan->row_floats[static_cast<size_t>(buf)]; }
   std::byte* worker_scratch(const Worker& w) const { return scratch + w.index() * scratch_stride; }
+  /// Where a worker leaves parts of attention for the others to merge.
+  float* parts(int worker) const {
+    return reinterpret_cast<float*>(scratch + worker * scratch_stride + plan->attention_scratch);
+  }
   /// The row at the start of the call that `r` was.
   int64_t original_row(int64_t r) const { return n_rows == n_tokens ? r : output_rows[r]; }
   /// Heads of one row may be marked by several workers at once.

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/str_cat.h"
+#include "kernels/kv_layout.h"
 
 namespace stoker::model {
 namespace {
@@ -18,7 +19,7 @@ constexpr int64_t kLogitsBytes = 32 << 20;
 struct Sizes {
   int64_t stride, rows;  // logits
   int64_t rope_stride;
-  int64_t activations, quantized, logits, scratch, worker_scratch;  // bytes
+  int64_t activations, quantized, logits, scratch, worker_scratch, parts;  // bytes
 };
 
 int64_t quantized_row_bytes(const Plan& plan) {
@@ -37,7 +38,9 @@ Sizes sizes_of(const Plan& plan, const Runner::Options& options, int n_workers) 
   s.activations = floats * 4 * options.max_rows;
   s.quantized = quantized_row_bytes(plan) * options.max_rows + 6 * 64;
   s.logits = s.rows * s.stride * 4;
-  s.worker_scratch = round_up<int64_t>(std::max(kernels::kMatmulScratchBytes, plan.attention_scratch), 4096);
+  const kernels::AttentionPart part(kMostSharingQueries, static_cast<int>(plan.config->v_dim));
+  s.parts = n_workers > 1 ? std::max<int64_t>(options.parts_bytes, 3 * part.total * 4) : 0;
+  s.worker_scratch = round_up<int64_t>(std::max(kernels::kMatmulScratchBytes, plan.attention_scratch + s.parts), 4096);
   s.scratch = s.worker_scratch * n_workers;
   return s;
 }
@@ -91,6 +94,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   }
   e.scratch = r.scratch_.data();
   e.scratch_stride = s.worker_scratch;
+  e.parts_bytes = s.parts;
   r.place_quantized();
 
   const auto n = static_cast<size_t>(options.max_rows);

@@ -70,6 +70,9 @@ class Runner {
   struct Options {
     int64_t max_rows = 512;   ///< Most tokens in one call.
     int64_t max_logits = 64;  ///< Rows of logits that stand in memory at once; fewer where that is more than 32 MiB.
+    /// Per worker, for what attention over a long sequence leaves for others to merge: what does not fit goes in
+    /// rounds. 512 KiB are 121 tiles with 4 queries of 256 dimensions. At least three tiles are always there.
+    int64_t parts_bytes = 512 << 10;
   };
   /// Bytes of scratch that `create` charges, by name.
   static std::vector<Ledger::Line> memory(const Plan& plan, const Options& options, int n_workers);

@@ -244,6 +244,67 @@ TEST(InvariancePlan, PlantedFaultIsSeenAndAllWorkersWork) {
   EXPECT_EQ(workers_seen, 2);
 }
 
+/// Logits of the next token of each sequence, read by all of them in one call.
+Rows next_tokens(Runner& runner, std::vector<Sequence>& sequences, int32_t token) {
+  std::vector<Span> batch;
+  for (Sequence& s : sequences) {
+    batch.push_back({.sequence = &s, .tokens = {&token, 1}, .position = s.length(), .logits = {0, 1}});
+  }
+  auto outputs = runner.forward(batch);
+  EXPECT_TRUE(outputs) << outputs.error().message;
+  Rows rows;
+  for (int64_t i = 0; i < outputs->n_logits; ++i) {
+    rows.emplace_back(outputs->logits_row(i), outputs->logits_row(i) + runner.plan().config->n_vocab);
+  }
+  return rows;
+}
+
+std::atomic<int> merges;
+kernels::AttentionMergeFn real_merge;
+void counting_merge(const kernels::AttentionMergeArgs& args) noexcept {
+  ++merges;
+  real_merge(args);
+}
+
+/// Long sequences, fewer of them and of heads than workers: these share tiles, here also in rounds of few.
+TEST(InvarianceTiles, SharedAmongWorkers) {
+  kernels::Table table = *kernels::runnable_tables().back();
+  real_merge = std::exchange(table.attention_merge, counting_merge);
+  for (const char* name : {"llama-d64-mqa", "gemma3-d256", "llama-d80-mha"}) {
+    for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{1290}, {1300, 70, 450}}) {
+      Rows want;
+      for (int threads : {1, 2, 3, 5}) {
+        Loaded loaded(tiny_path(name), {.threads = threads, .positions = 4096, .table = &table});
+        auto runner = Runner::create(loaded.model->plan(), *loaded.pool, loaded.ledger, {.parts_bytes = 0});
+        ASSERT_TRUE(runner) << runner.error().message;
+        std::vector<Sequence> sequences;
+        for (int64_t length : lengths) {
+          const auto tokens = text(loaded.n_vocab(), static_cast<size_t>(length), static_cast<uint32_t>(length));
+          sequences.emplace_back(*loaded.kv);
+          for (size_t at = 0; at < tokens.size(); at += 512) {
+            const Span span{.sequence = &sequences.back(),
+                            .tokens = std::span(tokens).subspan(at, std::min<size_t>(512, tokens.size() - at)),
+                            .position = sequences.back().length()};
+            ASSERT_TRUE((*runner)->forward({&span, 1}));
+          }
+        }
+        merges = 0;
+        const Rows got = next_tokens(**runner, sequences, 5);
+        if (std::string(name).ends_with("mqa")) {  // The others have as many heads as some of these have threads.
+          EXPECT_EQ(merges > 0, threads > 1);
+        }
+        if (threads == 1) {
+          want = got;
+          continue;
+        }
+        expect_same(got, want, std::string(name) + " in rounds, " + std::to_string(threads) + " threads");
+        for (Sequence& s : sequences) ASSERT_TRUE(s.truncate(s.length() - 1));
+        expect_same(next_tokens(*loaded.runner, sequences, 5), want, std::string(name) + ", at once");
+      }
+    }
+  }
+}
+
 TEST(InvarianceKv, OtherElementTypes) {
   for (kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kF32}) {
     for (const char* name : {"llama", "llama-d80-mha", "gemma3"}) {

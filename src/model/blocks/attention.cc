@@ -1,12 +1,13 @@
 // Grouped-query attention over paged K and V.
 #include <algorithm>
 
-#include "model/exec.h"
+#include "model/blocks/attention_calls.h"
 
 namespace stoker::model {
 namespace {
 
 using kernels::kMaxQueries;
+using kernels::kTilePositions;
 
 /// A head after the projection: its part of the bias, the norm of its own, the rotation.
 struct HeadWork {
@@ -72,53 +73,79 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows, int64_t
 }
 
 /// How the queries of one key-value head are cut into calls of the attention kernel.
-struct Cut {
-  int64_t heads;   ///< Query heads per call.
-  int64_t tokens;  ///< Neighbouring tokens per call.
-  int64_t parts;   ///< Calls per token block: group / heads, rounded up.
-};
-
-Cut cut_queries(const AttentionSpec& a, std::span<const RowSpan> spans, int n_workers) noexcept {
+Cut cut_queries(const AttentionSpec& a) noexcept {
   const int64_t group = a.n_heads / a.n_kv_heads;
   Cut cut{.heads = std::min<int64_t>(group, kMaxQueries), .tokens = 1, .parts = 1};
   cut.tokens = std::max<int64_t>(1, kMaxQueries / cut.heads);
-  int64_t items = 0;
-  for (const RowSpan& span : spans) items += a.n_kv_heads * ((span.n + cut.tokens - 1) / cut.tokens);
-  // Too few items for all workers: they share a head's queries and read its K and V once each.
-  while (cut.heads > 1 && items * ((group + cut.heads - 1) / cut.heads) < n_workers) cut.heads = (cut.heads + 1) / 2;
   cut.parts = (group + cut.heads - 1) / cut.heads;
   return cut;
 }
 
-void attend(const Step& step, Exec& exec, Worker& worker, const RowSpan& span, int64_t kv_head, Range tokens,
-            Range heads) noexcept {
+/// Too few calls for all workers: they share a head's queries and read its K and V once each.
+Cut share_heads(const AttentionSpec& a, Cut cut, int64_t n_calls, int n_workers) noexcept {
+  const int64_t group = a.n_heads / a.n_kv_heads, n_blocks = n_calls / cut.parts;
+  while (cut.heads > 1 && n_blocks * ((group + cut.heads - 1) / cut.heads) < n_workers) cut.heads = (cut.heads + 1) / 2;
+  cut.parts = (group + cut.heads - 1) / cut.heads;
+  return cut;
+}
+
+}  // namespace
+
+int64_t AttentionCalls::count() const noexcept {
+  int64_t n_blocks = 0;
+  for (const RowSpan& span : spans) n_blocks += (span.n + cut.tokens - 1) / cut.tokens;
+  return n_blocks * spec.n_kv_heads * cut.parts;
+}
+
+AttentionCall AttentionCalls::at(int64_t index) const noexcept {
+  const int64_t group = spec.n_heads / spec.n_kv_heads;
+  int64_t block = index / (spec.n_kv_heads * cut.parts);
+  size_t s = 0;
+  for (int64_t in_span = (spans[s].n + cut.tokens - 1) / cut.tokens; block >= in_span;
+       in_span = (spans[s].n + cut.tokens - 1) / cut.tokens) {
+    block -= in_span;
+    ++s;
+  }
+  const int64_t kv_head = index / cut.parts % spec.n_kv_heads;
+  const int64_t first_head = kv_head * group + index % cut.parts * cut.heads;
+  return {.span = &spans[s],
+          .kv_head = kv_head,
+          .tokens = {block * cut.tokens, std::min(spans[s].n, (block + 1) * cut.tokens)},
+          .heads = {first_head, std::min((kv_head + 1) * group, first_head + cut.heads)}};
+}
+
+Range AttentionCall::tiles(int64_t window) const noexcept {
+  const int64_t first = span->position0 + tokens.begin + 1, end = span->position0 + tokens.end;
+  const int64_t begin = window ? std::max<int64_t>(0, first - window) : 0;
+  return {begin / kTilePositions, (end + kTilePositions - 1) / kTilePositions};
+}
+
+kernels::AttentionArgs QueryList::fill(const Step& step, const Exec& exec, const Worker& worker,
+                                       const AttentionCall& call) noexcept {
   const AttentionSpec& a = step.attention;
-  kernels::AttentionQuery queries[kMaxQueries];
   int n = 0;
-  for (int64_t i = tokens.begin; i < tokens.end; ++i) {
-    const int64_t position = span.position0 + i;
-    for (int64_t head = heads.begin; head < heads.end; ++head) {
-      queries[n++] = {.q = exec.row(Buf::kQkv, span.q_row0 + i) + a.q_column + head * a.k_dim,
-                      .out = exec.row(Buf::kAttended, span.row0 + i) + head * a.v_dim,
+  for (int64_t i = call.tokens.begin; i < call.tokens.end; ++i) {
+    const int64_t position = call.span->position0 + i;
+    for (int64_t head = call.heads.begin; head < call.heads.end; ++head) {
+      queries[n++] = {.q = exec.row(Buf::kQkv, call.span->q_row0 + i) + a.q_column + head * a.k_dim,
+                      .out = exec.row(Buf::kAttended, call.span->row0 + i) + head * a.v_dim,
                       .begin = a.window ? std::max<int64_t>(0, position + 1 - a.window) : 0,
                       .end = position + 1,
                       .sink = nullptr};
     }
   }
-  exec.table->attention({.type = exec.plan->kv.type,
-                         .k_dim = static_cast<int>(a.k_dim),
-                         .v_dim = static_cast<int>(a.v_dim),
-                         .scale = a.scale,
-                         .softcap = a.softcap,
-                         .queries = queries,
-                         .n_queries = n,
-                         .pages = span.tiles,
-                         .k_offset = a.kv.k_offset(kv_head),
-                         .v_offset = a.kv.v_offset(kv_head),
-                         .scratch = exec.worker_scratch(worker)});
+  return {.type = exec.plan->kv.type,
+          .k_dim = static_cast<int>(a.k_dim),
+          .v_dim = static_cast<int>(a.v_dim),
+          .scale = a.scale,
+          .softcap = a.softcap,
+          .queries = queries,
+          .n_queries = n,
+          .pages = call.span->tiles,
+          .k_offset = a.kv.k_offset(call.kv_head),
+          .v_offset = a.kv.v_offset(call.kv_head),
+          .scratch = exec.worker_scratch(worker)};
 }
-
-}  // namespace
 
 void qkv_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const AttentionSpec& a = step.attention;
@@ -139,25 +166,15 @@ void qkv_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 void attention_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const AttentionSpec& a = step.attention;
   const auto spans = step.outputs_only ? exec.output_spans : exec.spans;
-  const int64_t group = a.n_heads / a.n_kv_heads;
-  const Cut cut = cut_queries(a, spans, worker.count());
-  int64_t n_blocks = 0;
-  for (const RowSpan& span : spans) n_blocks += (span.n + cut.tokens - 1) / cut.tokens;
-  const int64_t n_items = n_blocks * a.n_kv_heads * cut.parts;
-  worker.each(n_items, 1, [&](Range items) {
+  AttentionCalls calls{a, spans, cut_queries(a)};
+  int64_t n_calls = calls.count();
+  if (share_tiles(step, exec, worker, calls, n_calls)) return;
+  calls.cut = share_heads(a, calls.cut, n_calls, worker.count());
+  n_calls = calls.count();
+  worker.each(n_calls, 1, [&](Range one) {
+    QueryList list;
     // Backwards: the last blocks of a long prompt see the most positions, and a long piece should not be the last one.
-    const int64_t item = n_items - 1 - items.begin;
-    int64_t block = item / (a.n_kv_heads * cut.parts);
-    size_t s = 0;
-    for (int64_t in_span = (spans[s].n + cut.tokens - 1) / cut.tokens; block >= in_span;
-         in_span = (spans[s].n + cut.tokens - 1) / cut.tokens) {
-      block -= in_span;
-      ++s;
-    }
-    const int64_t kv_head = item / cut.parts % a.n_kv_heads;
-    const int64_t first_head = kv_head * group + item % cut.parts * cut.heads;
-    attend(step, exec, worker, spans[s], kv_head, {block * cut.tokens, std::min(spans[s].n, (block + 1) * cut.tokens)},
-           {first_head, std::min((kv_head + 1) * group, first_head + cut.heads)});
+    exec.table->attention(list.fill(step, exec, worker, calls.at(n_calls - 1 - one.begin)));
   });
 }
 
