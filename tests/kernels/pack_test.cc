@@ -85,20 +85,23 @@ TEST_P(Pack, RowsNeedNoAlignment) {
 INSTANTIATE_TEST_SUITE_P(Types, Pack, ::testing::ValuesIn(kFileTypes),
                          [](const auto& test) { return std::string(test.param.name); });
 
-// Word w of the 16 rows is line w; the headers follow all lines.
+// Word w of the 16 rows is line w; the headers of 8 blocks (here also of the last two) come before their lines.
 TEST(PackLayout, Q8Lines) {
   const FileType& q8 = kFileTypes[7];
   ASSERT_STREQ(q8.name, "Q8_0");
-  const std::vector<std::byte> rows = random_rows(q8, 16, 64, Fill::kRandom, 3);
-  const Lines packed = pack_rows(kernels::scalar_table(), q8, rows, 16, 64);
-  ASSERT_EQ(packed.size(), 16u * 68u);
-  for (int row = 0; row < 16; ++row) {
-    for (int block = 0; block < 2; ++block) {
-      const std::byte* file = rows.data() + row * 68 + block * 34;
-      for (int line = 0; line < 8; ++line) {
-        EXPECT_EQ(std::memcmp(packed.data() + (block * 8 + line) * 64 + 4 * row, file + 2 + 4 * line, 4), 0);
+  constexpr int64_t kBlocks = 10, kRun = 8 * (512 + 32);
+  const std::vector<std::byte> rows = random_rows(q8, 16, kBlocks * 32, Fill::kRandom, 3);
+  const Lines packed = pack_rows(kernels::scalar_table(), q8, rows, 16, kBlocks * 32);
+  ASSERT_EQ(packed.size(), 16u * kBlocks * 34);
+  for (int64_t row = 0; row < 16; ++row) {
+    for (int64_t block = 0; block < kBlocks; ++block) {
+      const std::byte* file = rows.data() + (row * kBlocks + block) * 34;
+      const std::byte* headers = packed.data() + block / 8 * kRun;
+      const std::byte* lines = headers + (block < 8 ? 8 : 2) * 32 + block % 8 * 512;
+      for (int64_t line = 0; line < 8; ++line) {
+        EXPECT_EQ(std::memcmp(lines + line * 64 + 4 * row, file + 2 + 4 * line, 4), 0);
       }
-      EXPECT_EQ(std::memcmp(packed.data() + 16 * 64 + (block * 16 + row) * 2, file, 2), 0);
+      EXPECT_EQ(std::memcmp(headers + (block % 8 * 16 + row) * 2, file, 2), 0);
     }
   }
 }

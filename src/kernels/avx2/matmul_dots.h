@@ -52,10 +52,10 @@ STOKER_INLINE Ints add_dot(Ints total, const Ints* v, const int8_t* q, Ints fact
   return total;
 }
 
-// Sum of a block of 32 for one row.
+// Adds the sum of a block of 32 for one row.
 template <class Type, int N>
-STOKER_INLINE void dots_32(const Ints (&v)[8], const int8_t* q, const int16_t* sums, Ints (&dots)[kStep<N>]) {
-  dots[0] = add_dot<Type, 8>(ints(-Type::kOffset * sums[0]), v, q, _mm256_set1_epi16(1));
+STOKER_INLINE void dots_32(const Ints (&v)[8], const int8_t* q, Ints (&dots)[kStep<N>]) {
+  dots[0] = add_dot<Type, 8>(dots[0], v, q, _mm256_set1_epi16(1));
 }
 
 // The dots of the sub-blocks start from 0 here: the offset is taken out of the total.
@@ -80,10 +80,10 @@ STOKER_INLINE void add_dots_256(const Ints* v, int, Ints factor, const int8_t* q
 template <class Type, int N>
 STOKER_INLINE void finish_totals_256(const uint8_t* lines, const int16_t* sums, Ints (&totals)[N]) {
   if constexpr (Type::kOffset != 0) {
-    Ints pairs[8];
+    Ints pairs[kPairs<Type>];
     pair_up<Type>([&](int j) { return Type::sub_scale(lines, j); }, pairs);
     STOKER_UNROLL for (int t = 0; t < N; ++t) {
-      totals[t] = add(totals[t], mul(weigh_sums(pairs, sums + t * 16), ints(-Type::kOffset)));
+      totals[t] = add(totals[t], mul(weigh_sums<Type>(pairs, sums + t * 16), ints(-Type::kOffset)));
     }
   }
 }

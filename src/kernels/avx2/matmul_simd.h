@@ -20,8 +20,11 @@ using Floats = __m256;
 constexpr int kWidth = 8;
 constexpr int kLineBytes = 64;
 
-// How many activation rows a tile of floats takes: 12 sums, 2 weights and 1 activation in 16 registers.
+// How many activation rows a tile takes: floats 12 sums, 2 weights and 1 activation in 16 registers.
+constexpr int kIntRows = 8;
 constexpr int kFloatRows = 6;
+// Whether tiles of 2 to 4 rows keep up with a single stream of reads.
+constexpr bool kFewStream = false;
 
 STOKER_INLINE Ints load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 STOKER_INLINE Floats load_floats(const float* p) { return _mm256_load_ps(p); }
@@ -36,6 +39,24 @@ STOKER_INLINE Ints word_of(const void* p) {
   int32_t x;
   __builtin_memcpy(&x, p, sizeof x);
   return _mm256_set1_epi32(x);
+}
+
+// Of 8 sums of activations: as floats; times x.
+STOKER_INLINE __m256i eight_ints(const int16_t* sums) {
+  return _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sums)));
+}
+STOKER_INLINE void eight_floats(const int16_t* sums, float* out) {
+  _mm256_store_ps(out, _mm256_cvtepi32_ps(eight_ints(sums)));
+}
+STOKER_INLINE void eight_times(const int16_t* sums, int x, int32_t* out) {
+  _mm256_store_si256(reinterpret_cast<__m256i*>(out), _mm256_mullo_epi32(eight_ints(sums), _mm256_set1_epi32(x)));
+}
+// From 16 sums to those of neighbours.
+STOKER_INLINE void add_neighbours(const int16_t* sums, int16_t* out) {
+  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+  const __m256i twos = _mm256_madd_epi16(x, _mm256_set1_epi16(1));
+  const __m128i eight = _mm_packs_epi32(_mm256_castsi256_si128(twos), _mm256_extracti128_si256(twos, 1));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), eight);
 }
 
 STOKER_INLINE Ints both(Ints a, Ints b) { return _mm256_and_si256(a, b); }
@@ -83,7 +104,7 @@ STOKER_INLINE Ints exponents(const void* p) {
   return _mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(p)));
 }
 
-// Reads a line for the sake of the processor's own prefetcher, which follows whole-line reads in ascending order only.
+// Reads a line for nothing but the order of reads.
 STOKER_INLINE void touch(const void* p) {
   const auto* halves_of_line = static_cast<const Ints*>(p);
   asm volatile("vmovdqu %0, %%ymm15\n\tvmovdqu %1, %%ymm15"

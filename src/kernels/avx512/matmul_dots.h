@@ -13,7 +13,7 @@ STOKER_INLINE Ints raise(Ints v) { return _mm512_xor_si512(v, bytes(0x80)); }
 
 // How a tile of N rows is cut: the dot products of so many rows run side by side, to hide their latency.
 template <int N>
-constexpr int kStep = N == 8 ? 4 : N;
+constexpr int kStep = N >= 8 ? 4 : N;
 
 // c + the products of the two signed halves of every lane.
 STOKER_INLINE Ints dot2(Ints c, Ints x, Ints y) { return _mm512_dpwssd_epi32(c, x, y); }
@@ -32,10 +32,9 @@ STOKER_INLINE void add_dots(const Ints* v, const int8_t* q, Ints (&dots)[kCount]
   }
 }
 
-// Sums of a block of 32 for kStep<N> rows.
+// Adds the sums of a block of 32 for kStep<N> rows.
 template <class Type, int N>
-STOKER_INLINE void dots_32(const Ints (&v)[8], const int8_t* q, const int16_t* sums, Ints (&dots)[kStep<N>]) {
-  STOKER_UNROLL for (int t = 0; t < kStep<N>; ++t) dots[t] = ints(-Type::kOffset * sums[t * 8]);
+STOKER_INLINE void dots_32(const Ints (&v)[8], const int8_t* q, Ints (&dots)[kStep<N>]) {
   add_dots<kStep<N>, 8>(v, q, dots);
 }
 

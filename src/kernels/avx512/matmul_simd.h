@@ -25,8 +25,11 @@ using Floats = __m512;
 constexpr int kWidth = 16;
 constexpr int kLineBytes = 64;
 
-// How many activation rows a tile of floats takes.
+// How many activation rows a tile takes: integers 16 sums, 8 decoded weights and 4 dot products in 32 registers.
+constexpr int kIntRows = 16;
 constexpr int kFloatRows = 8;
+// Whether tiles of 2 to 4 rows keep up with a single stream of reads.
+constexpr bool kFewStream = true;
 
 STOKER_INLINE Ints load(const void* p) { return _mm512_loadu_si512(p); }
 STOKER_INLINE Floats load_floats(const float* p) { return _mm512_load_ps(p); }
@@ -41,6 +44,24 @@ STOKER_INLINE Ints word_of(const void* p) {
   int32_t x;
   __builtin_memcpy(&x, p, sizeof x);
   return _mm512_set1_epi32(x);
+}
+
+// Of 8 sums of activations: as floats; times x.
+STOKER_INLINE __m256i eight_ints(const int16_t* sums) {
+  return _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(sums)));
+}
+STOKER_INLINE void eight_floats(const int16_t* sums, float* out) {
+  _mm256_store_ps(out, _mm256_cvtepi32_ps(eight_ints(sums)));
+}
+STOKER_INLINE void eight_times(const int16_t* sums, int x, int32_t* out) {
+  _mm256_store_si256(reinterpret_cast<__m256i*>(out), _mm256_mullo_epi32(eight_ints(sums), _mm256_set1_epi32(x)));
+}
+// From 16 sums to those of neighbours.
+STOKER_INLINE void add_neighbours(const int16_t* sums, int16_t* out) {
+  const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
+  const __m256i twos = _mm256_madd_epi16(x, _mm256_set1_epi16(1));
+  const __m128i eight = _mm_packs_epi32(_mm256_castsi256_si128(twos), _mm256_extracti128_si256(twos, 1));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), eight);
 }
 
 STOKER_INLINE Ints both(Ints a, Ints b) { return _mm512_and_si512(a, b); }
@@ -86,7 +107,7 @@ STOKER_INLINE Ints exponents(const void* p) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
 }
 
-// Reads a line for the sake of the processor's own prefetcher, which follows whole-line reads in ascending order only.
+// Reads a line for nothing but the order of reads.
 STOKER_INLINE void touch(const void* p) {
   asm volatile("vmovdqu64 %0, %%zmm31" : : "m"(*static_cast<const Ints*>(p)) : "xmm31");
 }

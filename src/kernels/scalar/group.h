@@ -11,7 +11,7 @@ namespace stoker::kernels::scalar {
 /// One of the 16 rows of a group.
 struct GroupRow {
   const std::byte* group;
-  const std::byte* headers;
+  int64_t k;
   int lane;
 };
 
@@ -20,9 +20,9 @@ typename Type::Block read_block(const GroupRow& row, int64_t index) {
   constexpr R16Layout kLayout = r16_layout(Type::kType);
   static_assert(sizeof(typename Type::Block) == kLayout.block_bytes);
   std::byte bytes[sizeof(typename Type::Block)];
-  const std::byte* word = row.group + index * kLayout.words * kLineBytes + 4 * row.lane;
+  const std::byte* word = row.group + r16_lines_at(kLayout, row.k, index) + 4 * row.lane;
   for (int w = 0; w < kLayout.words; ++w) std::memcpy(bytes + kLayout.word_offset + 4 * w, word + w * kLineBytes, 4);
-  const std::byte* header = row.headers + (index * kGroupRows + row.lane) * kLayout.header_bytes;
+  const std::byte* header = row.group + r16_headers_at(kLayout, index) + row.lane * kLayout.header_bytes;
   std::memcpy(bytes + kLayout.header_offset, header, kLayout.header_bytes);
   typename Type::Block block;
   std::memcpy(&block, bytes, sizeof block);

@@ -23,9 +23,9 @@ struct Panel {
 };
 
 template <class Type>
-void read_panel(const std::byte* group, const std::byte* headers, int64_t index, Panel& panel) {
+void read_panel(const std::byte* group, int64_t k, int64_t index, Panel& panel) {
   for (int lane = 0; lane < kGroupRows; ++lane) {
-    const auto block = read_block<Type>({group, headers, lane}, index);
+    const auto block = read_block<Type>({group, k, lane}, index);
     int8_t q[kWeights];
     Type::levels(block, q);
     std::copy_n(q, kWeights, panel.q[lane]);
@@ -63,13 +63,12 @@ void matmul_b(const MatmulArgs& args) noexcept {
   const int64_t n_blocks = args.k / kWeights;
   for (int64_t g = args.group_begin; g < args.group_end; ++g) {
     const std::byte* group = args.w + g * args.group_bytes;
-    const std::byte* headers = group + r16_headers(r16_layout(Type::kType), args.k);
     for (int64_t row = args.row_begin; row < args.row_end; ++row) {
       std::fill_n(args.y + row * args.y_stride + g * kGroupRows, kGroupRows, 0.0f);
     }
     for (int64_t j = 0; j < n_blocks; ++j) {
       Panel panel;
-      read_panel<Type>(group, headers, j, panel);
+      read_panel<Type>(group, args.k, j, panel);
       for (int64_t row = args.row_begin; row < args.row_end; ++row) {
         const int64_t at = (j / kPerSuper * x.n + row) * kPerSuper + j % kPerSuper;
         add_block<Type>(panel, x.q32 + at * kWeights, x.d32[at], x.sums32[at],

@@ -25,19 +25,18 @@ void pack(const PackArgs& args) noexcept {
   constexpr R16Layout kLayout = r16_layout(Type::kType);
   // Padding at the end and missing rows: all bytes zero is the weight zero in every type.
   std::memset(args.group, 0, static_cast<size_t>(r16_group_bytes(kLayout, args.k)));
-  std::byte* headers = args.group + r16_headers(kLayout, args.k);
   const int64_t n_blocks = r16_blocks(kLayout, args.k);
   const int64_t row_bytes = args.k / Type::kWeights * static_cast<int64_t>(sizeof(typename Type::Block));
   for (int64_t block = 0; block < n_blocks; ++block) {
     for (int lane = 0; lane < args.n_rows; ++lane) {
       const std::byte* row = args.rows + lane * args.row_bytes;
       const int64_t base = block * kLayout.block_bytes;
-      std::byte* word = args.group + block * kLayout.words * kLineBytes + 4 * lane;
+      std::byte* word = args.group + r16_lines_at(kLayout, args.k, block) + 4 * lane;
       for (int w = 0; w < kLayout.words; ++w) {
         copy_part(row, row_bytes, base + kLayout.word_offset + 4 * w, 4, word + w * kLineBytes);
       }
       copy_part(row, row_bytes, base + kLayout.header_offset, kLayout.header_bytes,
-                headers + (block * kGroupRows + lane) * kLayout.header_bytes);
+                args.group + r16_headers_at(kLayout, block) + lane * kLayout.header_bytes);
     }
   }
 }
@@ -50,9 +49,8 @@ void row(const RowArgs& args) noexcept {
   if constexpr (quant::PlainType<Type>) {
     for (int64_t k = 0; k < args.k; ++k) args.out[k] = read_weight<Type>(group, k, lane);
   } else {
-    const std::byte* headers = group + r16_headers(kLayout, args.k);
     for (int64_t block = 0; block < r16_blocks(kLayout, args.k); ++block) {
-      quant::decode_block<Type>(read_block<Type>({group, headers, lane}, block), args.out + block * Type::kWeights);
+      quant::decode_block<Type>(read_block<Type>({group, args.k, lane}, block), args.out + block * Type::kWeights);
     }
   }
 }

@@ -11,9 +11,9 @@ struct Block256 {
   const int16_t* sums;
 };
 
-// Sum over the sub-blocks of scale * dot, for the rows of one vector. With kAhead its share of the next group is
-// fetched, evenly spread: more at a time than the processor can have under way would stop it.
-template <class Type, int N, bool kAhead>
+// Sum over the sub-blocks of scale * dot, for the rows of one vector. Its share of the next group is fetched evenly
+// spread: more at a time than the processor can have under way would stop it.
+template <class Type, int N, Fetch kFetch>
 STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, const uint8_t*& ahead, Ints (&totals)[N]) {
   alignas(64) int32_t factors[Type::kSubs][kWidth];
   STOKER_UNROLL for (int j = 0; j < Type::kSubs; ++j) store(factors[j], factor_of(Type::sub_scale(lines, j)));
@@ -22,7 +22,7 @@ STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, const uin
   constexpr int kSubsHere = Type::kSubs / 8, kWords = 8 / kSubsHere;  // In the 32 weights that are decoded at a time.
   for (int part = 0; part < 8 / Type::kPeriod; ++part) {
     STOKER_UNROLL for (int c = 0; c < Type::kPeriod; ++c) {
-      if (kAhead) prefetch_ahead<(Type::kLines * kLineBytes + Type::kHeader) / 8 / kParts>(ahead);
+      if (kFetch == Fetch::kAhead) prefetch_ahead<(Type::kLines * kLineBytes + Type::kHeader) / 8 / kParts>(ahead);
       Ints v[8];
       Type::decode(lines, part, c, v);
       STOKER_UNROLL for (int i = 0; i < kSubsHere; ++i) {
@@ -40,10 +40,10 @@ STOKER_INLINE void scale_totals_256(const uint8_t* lines, const uint8_t* header,
                                     const Ints (&totals)[N], Floats (&sums)[N]) {
   const Floats d = Type::scale(lines, header);
   if constexpr (Type::kHasMin) {
-    Ints mins[8];
+    Ints mins[kPairs<Type>];
     pair_up<Type>([&](int j) { return Type::sub_min(lines, j); }, mins);
     STOKER_UNROLL for (int t = 0; t < N; ++t) {
-      const Floats m = to_floats(weigh_sums(mins, x.sums + t * 16));
+      const Floats m = to_floats(weigh_sums<Type>(mins, x.sums + t * 16));
       sums[t] = fma(floats(x.scales[t]), fma_minus(d, to_floats(totals[t]), mul(Type::min(lines), m)), sums[t]);
     }
   } else {
@@ -55,84 +55,36 @@ STOKER_INLINE void scale_totals_256(const uint8_t* lines, const uint8_t* header,
 
 template <class Type>
 struct Family256 {
-  static constexpr int kRows = kTileRows;
+  static constexpr int kRows = kTileRows, kStreamRows = kFewStream ? Type::kStream : 1;
   static constexpr int kBlockBytes = Type::kLines * kLineBytes;
 
-  template <int N, bool kAhead>
+  template <int N, Fetch kFetch>
   static void tile(const MatmulArgs& args, int64_t group, int64_t row) noexcept {
+    const Activations& x = *args.x;
     const int64_t n_blocks = args.k / 256;
     const uint8_t* lines = group_start(args, group);
-    const uint8_t* header = lines + n_blocks * kBlockBytes;
+    const uint8_t* headers = lines;
     const uint8_t* ahead = lines + args.group_bytes;
     Floats sums[kParts][N];
     clear(sums);
     for (int64_t s = 0; s < n_blocks; ++s) {
-      const Block256 x = activations(args, s, row);
-      if (Type::kJumps) touch_block(lines);
+      // Blocks 2 i and 2 i + 1 have their headers before them both, in one line.
+      if (Type::kHeader != 0 && s % 2 == 0) {
+        headers = lines;
+        if (kFetch == Fetch::kStream) touch_lines<1>(headers);
+        lines += kLineBytes;
+      }
+      if (kFetch == Fetch::kStream || Type::kJumps) touch_lines<Type::kLines>(lines);
+      const int64_t at = s * x.n + row;
+      const Block256 block{x.q256 + at * 256, x.d256 + at, x.sums256 + at * 16};
       for_parts<N>([&](int part) __attribute__((always_inline)) {
+        const uint8_t* lines_here = lines + part * kLineBytes / kParts;
+        const uint8_t* header = headers + s % 2 * Type::kHeader + part * Type::kHeader / kParts;
         Ints totals[N];
-        totals_256<Type, N, kAhead>(lines_of(lines, part), x, ahead, totals);
-        scale_totals_256<Type, N>(lines_of(lines, part), header_of(header, part), x, totals, sums[part]);
+        totals_256<Type, N, kFetch>(lines_here, block, ahead, totals);
+        scale_totals_256<Type, N>(lines_here, header, block, totals, sums[part]);
       });
       lines += kBlockBytes;
-      header += Type::kHeader;
-    }
-    store_rows(args, group, row, sums);
-  }
-
-  // One row is a question of memory speed, and that of reading in one ascending stream (docs/kernels.md): the headers
-  // behind the lines wait for their turn, the integer sums meanwhile for the headers.
-  static void one(const MatmulArgs& args) noexcept {
-    const bool totals_fit = args.k / 256 * kLineBytes <= kMatmulScratchBytes;
-    for (int64_t g = args.group_begin; g < args.group_end; ++g) {
-      if (Type::kHeader == 0 || !totals_fit) {
-        tile<1, false>(args, g, args.row_begin);
-      } else {
-        one_group(args, g);
-      }
-    }
-  }
-
- private:
-  static STOKER_INLINE const uint8_t* lines_of(const uint8_t* lines, int part) {
-    return lines + part * kLineBytes / kParts;
-  }
-  static STOKER_INLINE const uint8_t* header_of(const uint8_t* header, int part) {
-    return header + part * Type::kHeader / kParts;
-  }
-
-  static STOKER_INLINE void touch_block(const uint8_t* lines) {
-    STOKER_UNROLL for (int i = 0; i < Type::kLines; ++i) touch(lines + i * kLineBytes);
-  }
-
-  static STOKER_INLINE Block256 activations(const MatmulArgs& args, int64_t s, int64_t row) {
-    const int64_t at = s * args.x->n + row;
-    return {args.x->q256 + at * 256, args.x->d256 + at, args.x->sums256 + at * 16};
-  }
-
-  static STOKER_INLINE void one_group(const MatmulArgs& args, int64_t group) {
-    const int64_t n_blocks = args.k / 256, row = args.row_begin;
-    const uint8_t* lines = group_start(args, group);
-    const uint8_t* none_ahead = nullptr;
-    auto* waiting = reinterpret_cast<int32_t*>(args.scratch);
-    for (int64_t s = 0; s < n_blocks; ++s) {
-      if (Type::kJumps) touch_block(lines);
-      for (int part = 0; part < kParts; ++part) {
-        Ints totals[1];
-        totals_256<Type, 1, false>(lines_of(lines, part), activations(args, s, row), none_ahead, totals);
-        store(waiting + 16 * s + part * kWidth, totals[0]);
-      }
-      lines += kBlockBytes;
-    }
-    const uint8_t* header = lines;
-    Floats sums[kParts][1];
-    clear(sums);
-    for (int64_t s = 0; s < n_blocks; ++s) {
-      STOKER_UNROLL for (int part = 0; part < kParts; ++part) {
-        const Ints totals[1] = {load(waiting + 16 * s + part * kWidth)};
-        scale_totals_256<Type, 1>(nullptr, header_of(header, part), activations(args, s, row), totals, sums[part]);
-      }
-      header += Type::kHeader;
     }
     store_rows(args, group, row, sums);
   }

@@ -26,9 +26,9 @@ struct Bf16 {
 
 template <class Type>
 struct FamilyFloat {
-  static constexpr int kRows = kFloatRows < kTileRows ? kFloatRows : kTileRows;
+  static constexpr int kRows = kFloatRows < kTileRows ? kFloatRows : kTileRows, kStreamRows = 1;
 
-  template <int N, bool kAhead>
+  template <int N, Fetch kFetch>
   static void tile(const MatmulArgs& args, int64_t group, int64_t row) noexcept {
     const uint8_t* w = group_start(args, group);
     const uint8_t* ahead = w + args.group_bytes;
@@ -38,16 +38,12 @@ struct FamilyFloat {
     clear(sums);
     int64_t k = 0;
     for (; k + 2 <= args.k; k += 2, w += Type::kBytes) {
-      if (kAhead) prefetch_ahead<Type::kBytes>(ahead);
+      if (kFetch == Fetch::kAhead) prefetch_ahead<Type::kBytes>(ahead);
       add_weights(w, x + k, stride, 0, sums);
       add_weights(w, x + k + 1, stride, 1, sums);
     }
     if (k < args.k) add_weights(w, x + k, stride, 0, sums);
     store_rows(args, group, row, sums);
-  }
-
-  static void one(const MatmulArgs& args) noexcept {
-    for (int64_t g = args.group_begin; g < args.group_end; ++g) tile<1, false>(args, g, args.row_begin);
   }
 
  private:

@@ -2,17 +2,25 @@
 //
 // A tile keeps its sums in registers from the first weight to the last: weights are decoded once per tile, each is
 // multiplied with all activation rows of the tile, and the f32 sums are written once. Nothing is expanded in memory, so
-// one row and many rows run the same code; 8 rows hide the decoding.
+// one row and many rows run the same code; 16 rows (AVX2: 8) hide the decoding.
 //
-// Family::tile<N, kAhead> computes rows row ... row + N - 1 of one group, N up to Family::kRows <= kTileRows, and with
-// kAhead fetches the next group meanwhile; Family::one is the kernel for a single row.
+// Family::tile<N, kFetch> computes rows row ... row + N - 1 of one group, N up to Family::kRows <= kTileRows.
 
 // Sanitizers instrument every read of unrolled code: with all tiles a file takes 80 s to build, with two 20 s.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kTileRows = 2;
 #else
-constexpr int kTileRows = 8;
+constexpr int kTileRows = kIntRows;
 #endif
+constexpr int kSmallRows = kTileRows < 8 ? kTileRows : 8;  // The largest of the tiles that exist for every size.
+
+// How a tile gets the weights of its group.
+enum class Fetch {
+  kCached,  // They are in the second-level cache.
+  kStream,  // From memory, and the processor's own prefetcher runs ahead. It is the fastest, but follows one ascending
+            // stream of whole lines only, and not across the pauses between reads that several rows make.
+  kAhead,   // From memory; the next group is fetched meanwhile.
+};
 
 // Packed weights that the tiles of many rows go over again: they stay in the second-level cache.
 constexpr int64_t kReuseBytes = 192 << 10;
@@ -22,22 +30,27 @@ constexpr int kParts = 16 / kWidth;  // Vectors that make up the 16 rows of a gr
 using TileFn = void (*)(const MatmulArgs& args, int64_t group, int64_t row) noexcept;
 
 template <class Family, int N>
-constexpr TileFn kTileOf = Family::template tile<(N < Family::kRows ? N : Family::kRows), true>;
+constexpr TileFn kTileOf = Family::template tile<(N < Family::kRows ? N : Family::kRows),
+                                                 (N <= Family::kStreamRows ? Fetch::kStream : Fetch::kAhead)>;
 
 template <class Family>
 constexpr TileFn kTiles[8] = {kTileOf<Family, 1>, kTileOf<Family, 2>, kTileOf<Family, 3>, kTileOf<Family, 4>,
                               kTileOf<Family, 5>, kTileOf<Family, 6>, kTileOf<Family, 7>, kTileOf<Family, 8>};
 
+// The first tile brings the groups into the second-level cache, the others find them there.
 template <class Family>
 void rows_of_groups(const MatmulArgs& args, int64_t group_begin, int64_t group_end) noexcept {
-  constexpr int kRows = Family::kRows;
+  constexpr int kRows = Family::kRows, kSmall = kRows < kSmallRows ? kRows : kSmallRows;
+  constexpr int kMostRest = kRows > kSmall ? kRows - 1 : 2 * kRows;
   int64_t row = args.row_begin;
-  for (; args.row_end - row > 2 * kRows; row += kRows) {
-    for (int64_t g = group_begin; g < group_end; ++g) Family::template tile<kRows, false>(args, g, row);
+  for (; args.row_end - row > kMostRest; row += kRows) {
+    const TileFn tile = row == args.row_begin ? Family::template tile<kRows, Fetch::kAhead>
+                                              : Family::template tile<kRows, Fetch::kCached>;
+    for (int64_t g = group_begin; g < group_end; ++g) tile(args, g, row);
   }
   // The rest in tiles of equal size: 9 rows are 4 and 5, for a tile of one row costs as much decoding as one of 8.
   const int64_t rest = args.row_end - row;
-  for (int64_t n_tiles = (rest + kRows - 1) / kRows, i = 0; i < n_tiles; ++i) {
+  for (int64_t n_tiles = (rest + kSmall - 1) / kSmall, i = 0; i < n_tiles; ++i) {
     const int64_t begin = rest * i / n_tiles, end = rest * (i + 1) / n_tiles;
     for (int64_t g = group_begin; g < group_end; ++g) kTiles<Family>[end - begin - 1](args, g, row + begin);
   }
@@ -52,20 +65,32 @@ void any_rows(const MatmulArgs& args) noexcept {
 }
 
 template <class Family>
+void one_row(const MatmulArgs& args) noexcept {
+  for (int64_t g = args.group_begin; g < args.group_end; ++g) {
+    Family::template tile<1, Fetch::kStream>(args, g, args.row_begin);
+  }
+}
+
+template <class Family>
 constexpr MatmulKernels kernels_of() {
-  return {Family::one, any_rows<Family>, any_rows<Family>};
+  return {one_row<Family>, any_rows<Family>, any_rows<Family>};
 }
 
 STOKER_INLINE const uint8_t* group_start(const MatmulArgs& args, int64_t group) {
   return reinterpret_cast<const uint8_t*>(args.w) + group * args.group_bytes;
 }
 
-// Fetches the next n bytes of the group that comes after, while this one is computed: for several rows the pauses
-// between reads are too long for the processor's own prefetcher.
+// Fetches the next n bytes of the group that comes after.
 template <int n>
 STOKER_INLINE void prefetch_ahead(const uint8_t*& p) {
   STOKER_UNROLL for (int i = 0; i < n; i += kLineBytes) prefetch(p + i);
   p += n;
+}
+
+// Reads whole lines in ascending order.
+template <int n_lines>
+STOKER_INLINE void touch_lines(const uint8_t* lines) {
+  STOKER_UNROLL for (int i = 0; i < n_lines; ++i) touch(lines + i * kLineBytes);
 }
 
 // f(part) for the vectors of a group. Code for few rows is unrolled, so that its sums stay in registers. For more, the

@@ -4,6 +4,7 @@
 //   kOffset           decoded bytes are this much above the weights
 //   kMax              the largest decoded byte; 0: bytes with a sign, that kRaise may make unsigned
 //   kHasMin
+//   kStream           up to so many rows, AVX-512 computes as fast as one stream of reads comes in
 //   kJumps            decode does not go through the lines in ascending order
 //   kPeriod           decode is called with part = 0 ... 8 / kPeriod - 1 and, unrolled, c = 0 ... kPeriod - 1
 //   decode(lines, part, c, v)   v[i]: weights 32 (part * kPeriod + c) + 4 i ... of the rows
@@ -16,20 +17,22 @@ STOKER_INLINE Ints nibble_of(Ints v, int n) { return both(shift_right(v, 4 * n),
 
 // The 6-bit scales and minimums that Q4_K and Q5_K share, in lines 1 to 3: the lower four of each lie whole in line 1
 // (scales) or 2 (minimums), the upper four have their low nibbles in line 3 and their two high bits in the other.
-STOKER_INLINE Ints six_bits(Ints whole, Ints nibbles, int j, int is_min) {
-  if (j < 4) return both(byte_of(whole, j), ints(63));
-  return either(nibble_of(nibbles, 2 * (j - 4) + is_min), both(shift_right(byte_of(whole, j - 4), 2), ints(0x30)));
+// `low` has the nibbles of the upper four in its low halves of bytes.
+STOKER_INLINE Ints six_bits(Ints whole, Ints low, int j) {
+  const Ints lower = both(whole, bytes(0x3f));
+  const Ints upper = either(both(low, bytes(0x0f)), both(bits_down(whole, 2), bytes(0x30)));
+  return byte_of(j < 4 ? lower : upper, j % 4);
 }
 STOKER_INLINE Ints six_bit_scale(const uint8_t* lines, int j) {
-  return six_bits(load(lines + kLineBytes), load(lines + 3 * kLineBytes), j, 0);
+  return six_bits(load(lines + kLineBytes), load(lines + 3 * kLineBytes), j);
 }
 STOKER_INLINE Ints six_bit_min(const uint8_t* lines, int j) {
-  return six_bits(load(lines + 2 * kLineBytes), load(lines + 3 * kLineBytes), j, 1);
+  return six_bits(load(lines + 2 * kLineBytes), bits_down(load(lines + 3 * kLineBytes), 4), j);
 }
 
 // Lines: 4 of nibble pairs (scale, minimum), 16 of two-bit weights, d and dmin.
 struct Q2K {
-  static constexpr int kLines = 21, kHeader = 0, kSubs = 16, kOffset = 0, kMax = 3, kPeriod = 4;
+  static constexpr int kLines = 21, kHeader = 0, kSubs = 16, kOffset = 0, kMax = 3, kPeriod = 4, kStream = 1;
   static constexpr bool kHasMin = true, kJumps = false;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int c, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) {
@@ -51,7 +54,7 @@ struct Q2K {
 
 // Lines: 8 of third bits (bit j of the bytes for weights 32 j ...), 16 of two-bit weights, 3 of 6-bit scales.
 struct Q3K {
-  static constexpr int kLines = 27, kHeader = 32, kSubs = 16, kOffset = 4, kMax = 7, kPeriod = 4;
+  static constexpr int kLines = 27, kHeader = 32, kSubs = 16, kOffset = 4, kMax = 7, kPeriod = 4, kStream = 1;
   static constexpr bool kHasMin = false, kJumps = true;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int c, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) {
@@ -72,7 +75,7 @@ struct Q3K {
 
 // Lines: d and dmin, 3 of scales and minimums, 32 of nibbles; sub-blocks 2 p and 2 p + 1 share 8 of them.
 struct Q4K {
-  static constexpr int kLines = 36, kHeader = 0, kSubs = 8, kOffset = 0, kMax = 15, kPeriod = 2;
+  static constexpr int kLines = 36, kHeader = 0, kSubs = 8, kOffset = 0, kMax = 15, kPeriod = 2, kStream = 1;
   static constexpr bool kHasMin = true, kJumps = false;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int c, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) {
@@ -87,7 +90,7 @@ struct Q4K {
 
 // Lines: d and dmin, 3 of scales and minimums, 8 of fifth bits (bit j of the bytes for sub-block j), 32 of nibbles.
 struct Q5K {
-  static constexpr int kLines = 44, kHeader = 0, kSubs = 8, kOffset = 0, kMax = 31, kPeriod = 2;
+  static constexpr int kLines = 44, kHeader = 0, kSubs = 8, kOffset = 0, kMax = 31, kPeriod = 2, kStream = 1;
   static constexpr bool kHasMin = true, kJumps = false;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int c, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) {
@@ -104,7 +107,7 @@ struct Q5K {
 
 // Lines: 32 of low nibbles, 16 of two high bits, 4 of signed scales.
 struct Q6K {
-  static constexpr int kLines = 52, kHeader = 32, kSubs = 16, kOffset = 32, kMax = 63, kPeriod = 4;
+  static constexpr int kLines = 52, kHeader = 32, kSubs = 16, kOffset = 32, kMax = 63, kPeriod = 4, kStream = 2;
   static constexpr bool kHasMin = false, kJumps = true;
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int c, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) {
@@ -122,7 +125,7 @@ struct Q6K {
 
 // Lines: d and the high bits of the scales, their low nibbles, 32 of nibbles that choose a level.
 struct Iq4Xs {
-  static constexpr int kLines = 34, kHeader = 0, kSubs = 8, kOffset = kRaise, kMax = 0, kPeriod = 1;
+  static constexpr int kLines = 34, kHeader = 0, kSubs = 8, kOffset = kRaise, kMax = 0, kPeriod = 1, kStream = 1;
   static constexpr bool kHasMin = false, kJumps = false;
   static constexpr ByteTable kLevels = raised(kLevelsIq4, kRaise);
   static STOKER_INLINE void decode(const uint8_t* lines, int part, int, Ints (&v)[8]) {

@@ -3,6 +3,7 @@
 //   kOffset            decoded bytes are this much above the weights
 //   kMax               the largest decoded byte; 0: bytes with a sign, that kRaise may make unsigned
 //   kHasMin
+//   kStream            up to so many rows, AVX-512 computes as fast as one stream of reads comes in
 //   decode(lines, v)   v[i]: weights 4 i ... 4 i + 3 of the rows
 //   scale(lines, header), min(lines)
 
@@ -17,7 +18,7 @@ STOKER_INLINE void add_fifth_bits(Ints bits, Ints (&v)[8]) {
 
 // Lines: the 32 signed bytes.
 struct Q8_0 {
-  static constexpr int kLines = 8, kHeader = 32, kOffset = kRaise, kMax = 0;
+  static constexpr int kLines = 8, kHeader = 32, kOffset = kRaise, kMax = 0, kStream = 4;
   static constexpr bool kHasMin = false;
   static STOKER_INLINE void decode(const uint8_t* lines, Ints (&v)[8]) {
     STOKER_UNROLL for (int i = 0; i < 8; ++i) v[i] = raise(load(lines + i * kLineBytes));
@@ -27,7 +28,7 @@ struct Q8_0 {
 
 // Lines: nibbles.
 struct Q4_0 {
-  static constexpr int kLines = 4, kHeader = 32, kOffset = 8, kMax = 15;
+  static constexpr int kLines = 4, kHeader = 32, kOffset = 8, kMax = 15, kStream = 2;
   static constexpr bool kHasMin = false;
   static STOKER_INLINE void decode(const uint8_t* lines, Ints (&v)[8]) { split_nibbles(lines, v); }
   static STOKER_INLINE Floats scale(const uint8_t*, const uint8_t* header) { return halves(header); }
@@ -35,7 +36,7 @@ struct Q4_0 {
 
 // Lines: scale and minimum, nibbles.
 struct Q4_1 {
-  static constexpr int kLines = 5, kHeader = 0, kOffset = 0, kMax = 15;
+  static constexpr int kLines = 5, kHeader = 0, kOffset = 0, kMax = 15, kStream = 1;
   static constexpr bool kHasMin = true;
   static STOKER_INLINE void decode(const uint8_t* lines, Ints (&v)[8]) { split_nibbles(lines + kLineBytes, v); }
   static STOKER_INLINE Floats scale(const uint8_t* lines, const uint8_t*) { return low_halves(load(lines)); }
@@ -44,7 +45,7 @@ struct Q4_1 {
 
 // Lines: fifth bits, nibbles.
 struct Q5_0 {
-  static constexpr int kLines = 5, kHeader = 32, kOffset = 16, kMax = 31;
+  static constexpr int kLines = 5, kHeader = 32, kOffset = 16, kMax = 31, kStream = 2;
   static constexpr bool kHasMin = false;
   static STOKER_INLINE void decode(const uint8_t* lines, Ints (&v)[8]) {
     split_nibbles(lines + kLineBytes, v);
@@ -55,7 +56,7 @@ struct Q5_0 {
 
 // Lines: scale and minimum, fifth bits, nibbles.
 struct Q5_1 {
-  static constexpr int kLines = 6, kHeader = 0, kOffset = 0, kMax = 31;
+  static constexpr int kLines = 6, kHeader = 0, kOffset = 0, kMax = 31, kStream = 2;
   static constexpr bool kHasMin = true;
   static STOKER_INLINE void decode(const uint8_t* lines, Ints (&v)[8]) {
     split_nibbles(lines + 2 * kLineBytes, v);
@@ -67,7 +68,7 @@ struct Q5_1 {
 
 // Lines: nibbles that choose a level.
 struct Iq4Nl {
-  static constexpr int kLines = 4, kHeader = 32, kOffset = kRaise, kMax = 0;
+  static constexpr int kLines = 4, kHeader = 32, kOffset = kRaise, kMax = 0, kStream = 1;
   static constexpr bool kHasMin = false;
   static constexpr ByteTable kLevels = raised(kLevelsIq4, kRaise);
   static STOKER_INLINE void decode(const uint8_t* lines, Ints (&v)[8]) {
@@ -79,7 +80,7 @@ struct Iq4Nl {
 
 // Lines: four-bit floats (E2M1), doubled here and 12 above zero. Header: exponent bytes (E8M0).
 struct Mxfp4 {
-  static constexpr int kLines = 4, kHeader = 16, kOffset = 12, kMax = 24;
+  static constexpr int kLines = 4, kHeader = 16, kOffset = 12, kMax = 24, kStream = 1;
   static constexpr bool kHasMin = false;
   static constexpr uint8_t kLevels[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
   static STOKER_INLINE void decode(const uint8_t* lines, Ints (&v)[8]) {

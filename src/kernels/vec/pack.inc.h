@@ -38,38 +38,30 @@ STOKER_INLINE void pack_words(const std::byte* rows, int64_t row_bytes, int64_t 
   if (n % 4 == 3) pack_four<1>(last, row_bytes, lines);
 }
 
-// Collects the headers of 16 rows, and sends them off line by line.
+// Collects the headers of a run of blocks, and sends them off in whole lines.
 class HeaderLines {
  public:
-  explicit HeaderLines(std::byte* out) : out_(out) {}
-
   template <int bytes>
   STOKER_INLINE void add(const std::byte* header, int64_t row_bytes) {
     STOKER_UNROLL for (int row = 0; row < 16; ++row) {
-      __builtin_memcpy(line_ + used_ + row * bytes, header + row * row_bytes, bytes);
+      __builtin_memcpy(bytes_ + used_ + row * bytes, header + row * row_bytes, bytes);
     }
     used_ += 16 * bytes;
-    if (used_ == kLineBytes) send();
   }
 
-  // Zeros fill the last line.
-  STOKER_INLINE void finish() {
-    if (used_ == 0) return;
-    __builtin_memset(line_ + used_, 0, static_cast<size_t>(kLineBytes - used_));
-    send();
+  // Zeros fill the last line. Returns the end.
+  STOKER_INLINE std::byte* send(std::byte* out) {
+    __builtin_memset(bytes_ + used_, 0, kLineBytes);
+    for (int at = 0; at < used_; at += kLineBytes, out += kLineBytes) {
+      STOKER_UNROLL for (int part = 0; part < 16 / kWidth; ++part) {
+        stream(out + part * kWidth * 4, load(bytes_ + at + part * kWidth * 4));
+      }
+    }
+    return out;
   }
 
  private:
-  STOKER_INLINE void send() {
-    STOKER_UNROLL for (int part = 0; part < 16 / kWidth; ++part) {
-      stream(out_ + part * kWidth * 4, load(line_ + part * kWidth * 4));
-    }
-    out_ += kLineBytes;
-    used_ = 0;
-  }
-
-  alignas(kLineBytes) std::byte line_[kLineBytes];
-  std::byte* out_;
+  alignas(kLineBytes) std::byte bytes_[8 * 32 + kLineBytes];  // 8 blocks of 16 headers of 2 bytes, and zeros.
   int used_ = 0;
 };
 
@@ -79,18 +71,23 @@ class HeaderLines {
   // An odd number of BF16 ends with half a word.
   const int64_t row_bytes = args.k / layout.weights * layout.block_bytes + args.k % layout.weights * 2;
   const int64_t n_blocks = (row_bytes + layout.block_bytes - 1) / layout.block_bytes;
-  std::byte* headers = args.group + n_blocks * layout.words * kLineBytes;
-  const int64_t used = n_blocks * (layout.words * kLineBytes + 16 * layout.header_bytes);
+  const int64_t line_bytes = layout.words * kLineBytes, header_bytes = 16 * layout.header_bytes;
+  const int64_t run = layout.weights == 256 ? 2 : 8;  // r16_run, which must not be inlined from a header here.
+  const int64_t used = n_blocks * (line_bytes + header_bytes);
   __builtin_memset(args.group, 0, static_cast<size_t>((used + kLineBytes - 1) / kLineBytes * kLineBytes));
   for (int row = 0; row < args.n_rows; ++row) {
     const std::byte* bytes = args.rows + row * args.row_bytes;
     for (int64_t i = 0; i < row_bytes; ++i) {
-      const int64_t block = i / layout.block_bytes;
+      const int64_t block = i / layout.block_bytes, run_begin = block / run * run;
+      const int64_t run_end = run_begin + run < n_blocks ? run_begin + run : n_blocks;
       const int at = static_cast<int>(i % layout.block_bytes), word = at - layout.word_offset;
       if (word >= 0 && word < 4 * layout.words) {
-        args.group[(block * layout.words + word / 4) * kLineBytes + 4 * row + word % 4] = bytes[i];
+        const int64_t headers_before = (run_end * header_bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+        std::byte* lines = args.group + block * line_bytes + headers_before;
+        lines[word / 4 * kLineBytes + 4 * row + word % 4] = bytes[i];
       } else {
-        headers[(block * 16 + row) * layout.header_bytes + at - layout.header_offset] = bytes[i];
+        std::byte* headers = args.group + run_begin * line_bytes + block * header_bytes;
+        headers[row * layout.header_bytes + at - layout.header_offset] = bytes[i];
       }
     }
   }
@@ -108,17 +105,22 @@ void pack(const PackArgs& args) noexcept {
   if constexpr (kLayout.header_bytes == 0) {
     pack_words(args.rows, args.row_bytes, n_blocks * kBlockBytes / 4, args.group);
   } else {
-    HeaderLines headers(args.group + n_blocks * kLayout.words * kLineBytes);
-    const std::byte* blocks = args.rows;
-    std::byte* lines = args.group;
-    for (int64_t block = 0; block < n_blocks; ++block) {
-      fetch_next_group(args.rows, args.row_bytes, block * kBlockBytes, kBlockBytes);
-      pack_words<kLayout.words>(blocks + kLayout.word_offset, args.row_bytes, lines);
-      headers.template add<kLayout.header_bytes>(blocks + kLayout.header_offset, args.row_bytes);
-      blocks += kBlockBytes;
-      lines += kLayout.words * kLineBytes;
+    constexpr int64_t kRun = r16_run(kLayout);
+    std::byte* out = args.group;
+    for (int64_t begin = 0; begin < n_blocks; begin += kRun) {
+      const int64_t end = begin + kRun < n_blocks ? begin + kRun : n_blocks;
+      HeaderLines headers;
+      for (int64_t block = begin; block < end; ++block) {
+        headers.template add<kLayout.header_bytes>(args.rows + block * kBlockBytes + kLayout.header_offset,
+                                                   args.row_bytes);
+      }
+      out = headers.send(out);
+      for (int64_t block = begin; block < end; ++block) {
+        fetch_next_group(args.rows, args.row_bytes, block * kBlockBytes, kBlockBytes);
+        pack_words<kLayout.words>(args.rows + block * kBlockBytes + kLayout.word_offset, args.row_bytes, out);
+        out += kLayout.words * kLineBytes;
+      }
     }
-    headers.finish();
   }
   finish_streams();
 }
