@@ -120,9 +120,15 @@ Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_
   const auto start = std::chrono::steady_clock::now();
   const std::vector<Ledger::Line> wanted = memory(needs);
   if (total(wanted) > ledger_->available()) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(wanted)};
+  // Where the limit has room for the file, it stays in the page cache, and the next start is fast.
+  auto cache = BulkReader::Cache::kSpare;
+  if (model_->file_bytes() <= ledger_->available() - total(wanted)) {
+    hold("page cache", model_->file_bytes());
+    cache = BulkReader::Cache::kFill;
+  }
   STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv,
                                         {.n_pages = std::max<int64_t>(1, pages_for(needs.positions))}));
-  STOKER_TRY_STATUS(model_->read(*file_, *ledger_, *pool_, on_bytes));
+  STOKER_TRY_STATUS(model_->read(*file_, *ledger_, *pool_, {.cache = cache, .on_bytes = on_bytes}));
   STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_,
                                             {.max_rows = needs.max_rows, .max_logits = needs.max_logits}));
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -116,20 +116,26 @@ Status read_swapped(const Source& source, const TensorInfo& tensor, uint64_t beg
 
 }  // namespace
 
+Error File::tensor_error(const Error& error, const TensorInfo& tensor, uint64_t begin, uint64_t bytes) {
+  return {error.code,
+          str_cat("tensor ", quoted(tensor.name), ", bytes ", begin, " to ", begin + bytes, ": ", error.message)};
+}
+
+Status File::check_range(const TensorInfo& tensor, uint64_t begin, uint64_t bytes) {
+  if (begin <= tensor.bytes && bytes <= tensor.bytes - begin) return Ok{};
+  return tensor_error({ErrorCode::kInvalidArgument, str_cat("it has ", tensor.bytes, " bytes")}, tensor, begin, bytes);
+}
+
 Status File::read_tensor(const TensorInfo& tensor, uint64_t begin, std::span<std::byte> out) const {
-  const auto failed = [&](ErrorCode code, std::string_view why) {
-    return Error{code,
-                 str_cat("tensor ", quoted(tensor.name), ", bytes ", begin, " to ", begin + out.size(), ": ", why)};
-  };
-  if (begin > tensor.bytes || out.size() > tensor.bytes - begin)
-    return failed(ErrorCode::kInvalidArgument, str_cat("it has ", tensor.bytes, " bytes"));
+  STOKER_TRY_STATUS(check_range(tensor, begin, out.size()));
   if (out.empty()) return Ok{};
   const Source source = shards_.empty() ? Source(memory_, path_) : Source(shards_[static_cast<size_t>(tensor.shard)]);
   if (big_endian_ && !can_swap(tensor.type()))
-    return failed(ErrorCode::kUnsupported,
-                  str_cat("type ", type_name(tensor.type()), " cannot be read from a big-endian file"));
+    return tensor_error(
+        {ErrorCode::kUnsupported, str_cat("type ", type_name(tensor.type()), " cannot be read from a big-endian file")},
+        tensor, begin, out.size());
   Status status = big_endian_ ? read_swapped(source, tensor, begin, out) : source.read_at(tensor.offset + begin, out);
-  if (!status) return failed(status.error().code, status.error().message);
+  if (!status) return tensor_error(status.error(), tensor, begin, out.size());
   return Ok{};
 }
 

@@ -76,6 +76,10 @@ class File {
 
   /// Reads bytes [begin, begin + out.size()) of a tensor. kIo, kCorrupt: name the tensor.
   Status read_tensor(const TensorInfo& tensor, uint64_t begin, std::span<std::byte> out) const;
+  /// kInvalidArgument: not inside the tensor.
+  static Status check_range(const TensorInfo& tensor, uint64_t begin, uint64_t bytes);
+  /// What went wrong with a part of a tensor, with the tensor's name.
+  static Error tensor_error(const Error& error, const TensorInfo& tensor, uint64_t begin, uint64_t bytes);
 
  private:
   File() = default;

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/str_cat.h"
+#include "gguf/tensor_reader.h"
 #include "quant/all.h"
 
 namespace stoker::model {
@@ -152,15 +153,10 @@ void WeightPlan::note_unused(const gguf::File& file, const ModelConfig& config) 
   }
 }
 
-Status WeightPlan::load(const gguf::File& file, const kernels::Table& table, Ledger& ledger, Pool& pool,
-                        const std::function<void(uint64_t)>& on_bytes) const {
-  Weights& weights = *weights_;
-  STOKER_TRY(weights.arena, Buffer::allocate(ledger, "weights", bytes_));
-  STOKER_TRY(Buffer windows,
-             Buffer::allocate(ledger, "load window", window_bytes_ * static_cast<uint64_t>(pool.size())));
+std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena) const {
   std::vector<Piece> pieces;
   for (const Slot& slot : slots_) {
-    std::byte* at = weights.arena.data() + slot.offset;
+    std::byte* at = arena + slot.offset;
     if (slot.vector) {
       slot.vector->data = reinterpret_cast<float*>(at);
       pieces.push_back({&slot, 0, 0});
@@ -173,39 +169,63 @@ Status WeightPlan::load(const gguf::File& file, const kernels::Table& table, Led
       pieces.push_back({&slot, g, std::min(slot.matrix->n_groups(), g + groups)});
     }
   }
+  return pieces;
+}
+
+/// Reads one piece after the other and packs it where it belongs.
+struct WeightPlan::Filler {
+  gguf::TensorReader reader;
+  const kernels::Table& table;
+  const std::function<void(uint64_t)>& on_bytes;
+
+  Status fill(const Piece& piece, std::span<std::byte> window) const {
+    STOKER_TRY(const uint64_t bytes,
+               piece.slot->vector ? fill_vector(*piece.slot, window) : fill_groups(piece, window));
+    if (on_bytes) on_bytes(bytes);
+    return Ok{};
+  }
+
+  Result<uint64_t> fill_vector(const Slot& slot, std::span<std::byte> window) const {
+    STOKER_TRY(const std::span<std::byte> bytes, reader.read(*slot.tensor, 0, slot.tensor->bytes, window));
+    STOKER_TRY_STATUS(quant::dequantize_row(slot.tensor->type(), bytes, slot.vector->n, slot.vector->data));
+    return bytes.size();
+  }
+
+  Result<uint64_t> fill_groups(const Piece& piece, std::span<std::byte> window) const {
+    const gguf::TensorInfo& tensor = *piece.slot->tensor;
+    const Matrix& w = *piece.slot->matrix;
+    const auto row_bytes = static_cast<int64_t>(tensor.bytes) / w.n_out;
+    const int64_t row = piece.group_begin * 16, rows = std::min(w.n_out, piece.group_end * 16) - row;
+    STOKER_TRY(const std::span<std::byte> bytes, reader.read(tensor, static_cast<uint64_t>(row * row_bytes),
+                                                             static_cast<uint64_t>(rows * row_bytes), window));
+    for (int64_t g = piece.group_begin; g < piece.group_end; ++g) {
+      const int64_t in_window = (g - piece.group_begin) * 16;
+      table.pack[tensor.type_id]({.rows = bytes.data() + in_window * row_bytes,
+                                  .row_bytes = row_bytes,
+                                  .n_rows = static_cast<int>(std::min<int64_t>(16, rows - in_window)),
+                                  .k = w.n_in,
+                                  .group = w.data + g * w.group_bytes});
+    }
+    return bytes.size();
+  }
+};
+
+Status WeightPlan::load(const gguf::File& file, BulkReader::Cache cache, const kernels::Table& table, Ledger& ledger,
+                        Pool& pool, const std::function<void(uint64_t)>& on_bytes) const {
+  Weights& weights = *weights_;
+  STOKER_TRY(weights.arena, Buffer::allocate(ledger, "weights", bytes_));
+  STOKER_TRY(Buffer windows,
+             Buffer::allocate(ledger, "load window", window_bytes() * static_cast<uint64_t>(pool.size())));
+  const std::vector<Piece> pieces = place(weights.arena.data());
+  const Filler filler{gguf::TensorReader(file, cache), table, on_bytes};
   std::atomic<bool> failed{false};
   std::mutex mu;
   std::optional<Error> first_error;
-  const auto fill = [&](const Piece& piece, std::byte* window) -> Status {
-    const Slot& slot = *piece.slot;
-    if (slot.vector) {
-      STOKER_TRY_STATUS(file.read_tensor(*slot.tensor, 0, {window, slot.tensor->bytes}));
-      STOKER_TRY_STATUS(
-          quant::dequantize_row(slot.tensor->type(), {window, slot.tensor->bytes}, slot.vector->n, slot.vector->data));
-      if (on_bytes) on_bytes(slot.tensor->bytes);
-      return Ok{};
-    }
-    const Matrix& w = *slot.matrix;
-    const auto row_bytes = static_cast<int64_t>(slot.tensor->bytes) / w.n_out;
-    const int64_t row = piece.group_begin * 16, rows = std::min(w.n_out, piece.group_end * 16) - row;
-    STOKER_TRY_STATUS(file.read_tensor(*slot.tensor, static_cast<uint64_t>(row * row_bytes),
-                                       {window, static_cast<size_t>(rows * row_bytes)}));
-    for (int64_t g = piece.group_begin; g < piece.group_end; ++g) {
-      const int64_t in_window = (g - piece.group_begin) * 16;
-      table.pack[slot.tensor->type_id]({.rows = window + in_window * row_bytes,
-                                        .row_bytes = row_bytes,
-                                        .n_rows = static_cast<int>(std::min<int64_t>(16, rows - in_window)),
-                                        .k = w.n_in,
-                                        .group = w.data + g * w.group_bytes});
-    }
-    if (on_bytes) on_bytes(static_cast<uint64_t>(rows * row_bytes));
-    return Ok{};
-  };
   pool.run([&](Worker& worker) {
-    std::byte* window = windows.data() + static_cast<uint64_t>(worker.index()) * window_bytes_;
+    const auto window = windows.bytes().subspan(static_cast<uint64_t>(worker.index()) * window_bytes(), window_bytes());
     worker.each(static_cast<int64_t>(pieces.size()), 1, [&](Range range) {
       if (failed.load(std::memory_order_relaxed)) return;
-      Status status = fill(pieces[static_cast<size_t>(range.begin)], window);
+      Status status = filler.fill(pieces[static_cast<size_t>(range.begin)], window);
       if (status) return;
       const std::lock_guard lock(mu);
       failed = true;

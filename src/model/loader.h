@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bulk_reader.h"
 #include "base/pool.h"
 #include "base/result.h"
 #include "gguf/file.h"
@@ -32,12 +33,12 @@ class WeightPlan {
   /// Bytes of the file that `load` reads.
   uint64_t file_bytes() const { return file_bytes_; }
   /// Bytes that each worker reads into while loading.
-  uint64_t window_bytes() const { return window_bytes_; }
+  uint64_t window_bytes() const { return BulkReader::window_bytes(window_bytes_); }
 
   /// Allocates the arena and fills it, all workers of `pool` reading and packing.
   /// kIo, kCorrupt: name the tensor. kOutOfMemory: the ledger refuses.
   /// `on_bytes` hears from any worker how many bytes of the file it has dealt with; may be empty.
-  Status load(const gguf::File& file, const kernels::Table& table, Ledger& ledger, Pool& pool,
+  Status load(const gguf::File& file, BulkReader::Cache cache, const kernels::Table& table, Ledger& ledger, Pool& pool,
               const std::function<void(uint64_t)>& on_bytes) const;
 
  private:
@@ -47,6 +48,7 @@ class WeightPlan {
     Vector* vector;
     uint64_t offset;  ///< In the arena.
   };
+  struct Filler;
   struct Piece {
     const Slot* slot;
     int64_t group_begin, group_end;
@@ -56,13 +58,15 @@ class WeightPlan {
   Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
   void note_unused(const gguf::File& file, const ModelConfig& config);
   Status check_companions(const gguf::File& file) const;
+  /// Places all weights in the arena and cuts them into what one worker reads at once.
+  std::vector<Piece> place(std::byte* arena) const;
 
   Weights* weights_ = nullptr;
   std::vector<Slot> slots_;
   std::vector<std::string> unused_;
   uint64_t bytes_ = 0;
   uint64_t file_bytes_ = 0;
-  uint64_t window_bytes_ = 2u << 20;  // at least: a group of 16 rows, or a whole vector
+  uint64_t window_bytes_ = (2u << 20) - BulkReader::kAlign;  // at least: a group of 16 rows, or a whole vector
 };
 
 }  // namespace stoker::model

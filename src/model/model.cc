@@ -26,15 +26,15 @@ std::vector<Ledger::Line> Model::load_memory(int n_workers) const {
           {"load window", weight_plan_->window_bytes() * static_cast<uint64_t>(n_workers), 0}};
 }
 
-Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, const std::function<void(uint64_t)>& on_bytes) {
-  STOKER_TRY_STATUS(weight_plan_->load(file, *options_.table, ledger, pool, on_bytes));
+Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptions options) {
+  STOKER_TRY_STATUS(weight_plan_->load(file, options.cache, *options_.table, ledger, pool, options.on_bytes));
   return fill_ropes(config_, weights_, context_, plan_);
 }
 
 Result<std::unique_ptr<Model>> Model::from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger,
                                                 Pool& pool) {
   STOKER_TRY(std::unique_ptr<Model> model, prepare(file, std::move(options)));
-  STOKER_TRY_STATUS(model->read(file, ledger, pool));
+  STOKER_TRY_STATUS(model->read(file, ledger, pool, {}));
   return model;
 }
 

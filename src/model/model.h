@@ -25,6 +25,12 @@ struct LoadOptions {
   const kernels::Table* table = nullptr;  ///< Null: the best for this CPU, or what STOKER_ISA says.
 };
 
+struct ReadOptions {
+  BulkReader::Cache cache = BulkReader::Cache::kSpare;
+  /// Hears from any worker how many bytes of `file_bytes` it has dealt with; may be empty.
+  std::function<void(uint64_t)> on_bytes{};
+};
+
 /// A model: configuration, weights, plan. Loading has two halves, so that what it will need can be judged in between.
 /// Threads: read-only once `read` has returned, from any thread.
 class Model {
@@ -35,8 +41,7 @@ class Model {
   /// What `read` will charge, by name.
   std::vector<Ledger::Line> load_memory(int n_workers) const;
   /// Reads and packs the weights and computes the rotation tables.
-  /// `on_bytes` hears from any worker how many bytes of `file_bytes` it has dealt with; may be empty.
-  Status read(const gguf::File& file, Ledger& ledger, Pool& pool, const std::function<void(uint64_t)>& on_bytes = {});
+  Status read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptions options);
   uint64_t file_bytes() const { return weight_plan_->file_bytes(); }
 
   /// Both halves.

@@ -1,8 +1,9 @@
 """Model files that are none, or are broken: one line that names the file and says what is wrong, exit code 1."""
+import re
 import struct
 
 from gguf_edit import Gguf
-from harness import TestCase, model, stoker
+from harness import FAULTY_DISK, TestCase, model, stoker
 
 COMMANDS = (
     ("run", "-p", "x", "-m"),
@@ -72,6 +73,36 @@ class Broken(TestCase):
             done = stoker("inspect", path)
             self.assertEqual(done.code, 1, done)
             self.assertIn(word, done.out)
+
+
+class FaultyDisk(TestCase):
+    def env(self, path, **more):
+        return {"LD_PRELOAD": FAULTY_DISK, "FAULTY_FILE": str(path)} | more
+
+    def limits(self):
+        """With room for the file in the page cache, and without: the two ways of reading."""
+        small = stoker("run", "-m", model(), "-p", "hello", "-n", "6", "--memory", "1M")
+        return "4G", re.search(r"--memory (\d+M)", small.err)[1]
+
+    def test_read_errors_name_the_file_and_the_tensor(self):
+        path = self.file("bad.gguf", model().read_bytes())
+        size = path.stat().st_size
+        for code, reason in (("5", "Input/output error"), ("116", "Stale file handle")):
+            for limit in self.limits():
+                env = self.env(path, FAULTY_FROM=str(size * 2 // 3), FAULTY_ERRNO=code)
+                words = ["bad.gguf", "tensor 'blk.", reason]
+                self.refused(1, words, "run", "-m", path, "-p", "x", "-n", "2", "--memory", limit, env=env)
+        env = self.env(path, FAULTY_FROM="100", FAULTY_ERRNO="5")
+        self.refused(1, ["bad.gguf", "Input/output error"], "run", "-m", path, "-p", "x", env=env)
+        self.refused(1, ["bad.gguf", "Input/output error"], "inspect", path, env=env)
+
+    def test_short_and_interrupted_reads_are_whole_in_the_end(self):
+        path = self.file("slow.gguf", model().read_bytes())
+        args = ("run", "-m", path, "-p", "hello", "-n", "6", "--temp", "0", "--ignore-eos", "--digest")
+        want = self.ok(*args).digest()
+        for limit in self.limits():
+            got = self.ok(*args, "--memory", limit, env=self.env(path, FAULTY_SHORT="1"))
+            self.assertEqual(got.digest(), want)
 
 
 class Overrides(TestCase):

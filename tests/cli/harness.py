@@ -10,6 +10,7 @@ import gguf_edit
 
 # Set by cli_test.py before the tests are loaded.
 STOKER = os.environ.get("STOKER_BINARY", "build/release/stoker")
+FAULTY_DISK = os.environ.get("STOKER_FAULTY_DISK", "")
 MODELS = pathlib.Path(os.environ.get("STOKER_MODELS", "build/release/tiny"))
 
 

@@ -147,7 +147,7 @@ TEST(Loader, AFileThatShrinksIsAnErrorThatNamesTheTensor) {
     auto model = Model::prepare(*file, {});
     ASSERT_TRUE(model);
     ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(bytes.size() / 2)), 0);
-    const auto status = (*model)->read(*file, ledger, **pool);
+    const auto status = (*model)->read(*file, ledger, **pool, {});
     ASSERT_FALSE(status);
     EXPECT_TRUE(status.error().code == ErrorCode::kCorrupt || status.error().code == ErrorCode::kIo);
     EXPECT_NE(status.error().message.find("blk."), std::string::npos) << status.error().message;

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/checked.h"
+#include "base/file.h"
+#include "base/result.h"
+
+namespace stoker {
+
+/// Reads large parts of a file, each once. What the page cache holds is taken from there.
+/// Threads: `read` from any thread, each with a window of its own.
+class BulkReader {
+ public:
+  enum class Cache {
+    kFill,   ///< The rest comes through the page cache and stays there for the next process.
+    kSpare,  ///< The rest comes straight from the disk (O_DIRECT) and the page cache stays as it was.
+  };
+  /// `file` must outlive it. Where the file system has no direct reads, kSpare reads through the cache and drops what
+  /// it caused there.
+  BulkReader(const File& file, Cache cache);
+  BulkReader(BulkReader&& other) noexcept;
+  BulkReader& operator=(BulkReader&&) = delete;
+  ~BulkReader();
+
+  static constexpr uint64_t kAlign = 4096;
+  /// What a window for so many bytes takes: direct reads begin and end at multiples of kAlign.
+  static constexpr uint64_t window_bytes(uint64_t bytes) { return round_up<uint64_t>(bytes, kAlign) + kAlign; }
+
+  /// The bytes [offset, offset + bytes) of the file, in `window`, which is aligned to kAlign and of
+  /// window_bytes(bytes). Errors as File::read_at.
+  Result<std::span<std::byte>> read(uint64_t offset, uint64_t bytes, std::span<std::byte> window) const;
+
+  /// Whether reads that miss the cache go to the disk directly.
+  bool direct() const { return direct_fd_ >= 0; }
+
+ private:
+  bool cached(uint64_t offset, uint64_t bytes) const;
+  bool read_direct(uint64_t begin, uint64_t bytes, std::byte* out) const;
+
+  const File* file_;
+  Cache cache_;
+  int direct_fd_ = -1;
+  void* map_ = nullptr;  // Never touched: only to ask which pages are in memory.
+};
+
+}  // namespace stoker

@@ -1,0 +1,23 @@
+#include "gguf/tensor_reader.h"
+
+namespace stoker::gguf {
+
+TensorReader::TensorReader(const File& file, BulkReader::Cache cache) : file_(file) {
+  if (file.big_endian()) return;
+  shards_.reserve(file.shards().size());
+  for (const stoker::File& shard : file.shards()) shards_.emplace_back(shard, cache);
+}
+
+Result<std::span<std::byte>> TensorReader::read(const TensorInfo& tensor, uint64_t begin, uint64_t bytes,
+                                                std::span<std::byte> window) const {
+  if (shards_.empty()) {
+    STOKER_TRY_STATUS(file_.read_tensor(tensor, begin, window.first(bytes)));
+    return window.first(bytes);
+  }
+  STOKER_TRY_STATUS(file_.check_range(tensor, begin, bytes));
+  auto read = shards_[static_cast<size_t>(tensor.shard)].read(tensor.offset + begin, bytes, window);
+  if (!read) return File::tensor_error(read.error(), tensor, begin, bytes);
+  return read;
+}
+
+}  // namespace stoker::gguf
