@@ -72,8 +72,7 @@ class Peer:
         self.has_depth = "--n-depth" in usage.stdout
         self.settings = (Setting("as it is"),)
         if "--run-time-repack" in usage.stdout:  # ik_llama.cpp
-            repack = Setting("-rtr 1", ("-rtr", "1"), ("-rtr",))
-            self.settings += (repack, Setting("-rtr 1 -thp 1", ("-rtr", "1", "-thp", "1"), ("-rtr", "-thp")))
+            self.settings += (Setting("-rtr 1", ("-rtr", "1"), ("-rtr",)),)  # -thp and -mqkv gained nothing
         elif "--repack" in usage.stdout:  # llama.cpp, which repacks unless told otherwise
             self.settings += (Setting("--repack 0", ("--repack", "0"), ("--no-repack",)),)
 
