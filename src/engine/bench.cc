@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "base/str_cat.h"
-#include "engine/step.h"
 
 namespace stoker::engine {
 namespace {
 
+/// Apart by this many tokens, sequences of one batch do not say the same.
+constexpr int64_t kStreamStride = 17;
+
 /// Some tokens that are no special ones in usual vocabularies; the same in every run.
 std::vector<int32_t> some_tokens(int64_t n, int64_t n_vocab) {
   std::vector<int32_t> tokens;
+  tokens.reserve(static_cast<size_t>(n));
   uint64_t state = 1;
   for (int64_t i = 0; i < n; ++i) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -20,57 +24,94 @@ std::vector<int32_t> some_tokens(int64_t n, int64_t n_vocab) {
   return tokens;
 }
 
-Status read_prompt(Engine& engine, std::span<const int32_t> tokens) {
-  model::Sequence sequence(engine.kv());
-  for (size_t at = 0; at < tokens.size();) {
-    const size_t rows = std::min(tokens.size() - at, static_cast<size_t>(engine.runner().max_rows()));
-    STOKER_TRY_STATUS(step(engine, sequence, tokens.subspan(at, rows), at + rows == tokens.size()));
-    at += rows;
-  }
-  return Ok{};
-}
+/// More logits than stand in memory at once are taken block by block, and dropped.
+class Drop final : public model::LogitsConsumer {
+  void consume(const model::LogitsBlock&, Worker&) noexcept override {}
+};
 
-Status write_answer(Engine& engine, std::span<const int32_t> tokens) {
-  model::Sequence sequence(engine.kv());
-  for (const int32_t& token : tokens) STOKER_TRY_STATUS(step(engine, sequence, {&token, 1}, true));
-  return Ok{};
-}
-
-Result<BenchRow> time(Engine& engine, const BenchOptions& options, const char* name, int64_t n,
-                      Status (*test)(Engine&, std::span<const int32_t>)) {
-  const std::vector<int32_t> tokens = some_tokens(n, engine.model().vocab_size());
-  std::vector<double> rates;
-  for (int i = 0; i <= options.repetitions; ++i) {
-    if (options.cancel && options.cancel->load(std::memory_order_relaxed))
-      return Error{ErrorCode::kCancelled, "cancelled"};
-    const auto start = std::chrono::steady_clock::now();
-    STOKER_TRY_STATUS(test(engine, tokens));
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (i > 0) rates.push_back(static_cast<double>(n) / seconds);  // the first warms up
-    if (options.on_step) options.on_step();
-  }
-  std::sort(rates.begin(), rates.end());
-  const double median = (rates[(rates.size() - 1) / 2] + rates[rates.size() / 2]) / 2;
-  return BenchRow{.test = str_cat(name, n),
-                  .median = median,
-                  .min = rates.front(),
-                  .max = rates.back(),
-                  .repetitions = options.repetitions};
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
 
-Result<std::vector<BenchRow>> bench(Engine& engine, const BenchOptions& options) {
-  std::vector<BenchRow> rows;
-  if (options.prompt > 0) {
-    STOKER_TRY(BenchRow row, time(engine, options, "pp", options.prompt, read_prompt));
-    rows.push_back(std::move(row));
+uint64_t Bench::tokens_of(const BenchTest& test) const {
+  const int64_t held = sequences_.empty() ? 0 : sequences_[0].length();
+  return static_cast<uint64_t>(test.tokens() * (options_.repetitions + 1) + std::max<int64_t>(0, test.depth - held));
+}
+
+Status Bench::take(const BenchCall& call) {
+  if (options_.cancel && options_.cancel->load(std::memory_order_relaxed)) {
+    return Error{ErrorCode::kCancelled, "cancelled"};
   }
-  if (options.generate > 0) {
-    STOKER_TRY(BenchRow row, time(engine, options, "tg", options.generate, write_answer));
-    rows.push_back(std::move(row));
+  spans_.clear();
+  int64_t n_logits = 0, n_rows = 0;
+  for (const BenchPiece& piece : call) {
+    model::Sequence& sequence = sequences_[static_cast<size_t>(piece.stream)];
+    const int64_t n = piece.end - piece.begin, at = sequence.length();
+    const auto first = static_cast<size_t>(at + piece.stream * kStreamStride);
+    spans_.push_back({.sequence = &sequence,
+                      .tokens = std::span(tokens_).subspan(first, static_cast<size_t>(n)),
+                      .position = at,
+                      .logits = piece.wants_logits ? Range{n - 1, n} : Range{}});
+    n_logits += piece.wants_logits;
+    n_rows += n;
   }
-  return rows;
+  Drop drop;
+  STOKER_TRY(model::Outputs outputs,
+             engine_.runner().forward(spans_, n_logits > engine_.runner().max_logits() ? &drop : nullptr));
+  if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
+  if (options_.on_tokens) options_.on_tokens(static_cast<uint64_t>(n_rows));
+  return Ok{};
+}
+
+Status Bench::copy_of_first(model::Sequence& sequence, int64_t length) {
+  // In pages of its own: a fork would share them, and the caches would serve all sequences from one read.
+  sequence.clear();
+  STOKER_TRY_STATUS(sequence.reserve(length));
+  for (int64_t t = 0; t * kernels::kTilePositions < length; ++t) {
+    std::memcpy(sequence.tile(t), sequences_[0].tile(t), static_cast<size_t>(engine_.kv().layout().page_bytes));
+  }
+  sequence.advance(length);
+  return Ok{};
+}
+
+Status Bench::fill(const BenchTest& test) {
+  while (static_cast<int64_t>(sequences_.size()) > test.streams) sequences_.pop_back();
+  for (model::Sequence& sequence : sequences_) {
+    if (sequence.length() > test.depth) STOKER_TRY_STATUS(sequence.truncate(test.depth));
+  }
+  while (static_cast<int64_t>(sequences_.size()) < test.streams) sequences_.emplace_back(engine_.kv());
+  const int64_t n_tokens = test.depth + test.n + test.streams * kStreamStride;
+  if (static_cast<int64_t>(tokens_.size()) < n_tokens) tokens_ = some_tokens(n_tokens, engine_.model().vocab_size());
+  while (sequences_[0].length() < test.depth) {
+    const int64_t at = sequences_[0].length();
+    STOKER_TRY_STATUS(take({{.begin = at, .end = std::min(test.depth, at + engine_.options().batch)}}));
+  }
+  for (size_t i = 1; i < sequences_.size(); ++i) {
+    if (sequences_[i].length() < test.depth) STOKER_TRY_STATUS(copy_of_first(sequences_[i], test.depth));
+  }
+  return Ok{};
+}
+
+Result<BenchRow> Bench::run(const BenchTest& test) {
+  STOKER_TRY_STATUS(fill(test));
+  const std::vector<BenchCall> calls = bench_calls(test, engine_.options().batch);
+  std::vector<double> rates;
+  for (int i = 0; i <= options_.repetitions; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    for (const BenchCall& call : calls) STOKER_TRY_STATUS(take(call));
+    const double seconds = seconds_since(start);
+    if (i > 0) rates.push_back(static_cast<double>(test.tokens()) / seconds);  // the first warms up
+    for (model::Sequence& sequence : sequences_) STOKER_TRY_STATUS(sequence.truncate(test.depth));
+  }
+  std::sort(rates.begin(), rates.end());
+  return BenchRow{.test = test,
+                  .median = (rates[(rates.size() - 1) / 2] + rates[rates.size() / 2]) / 2,
+                  .min = rates.front(),
+                  .max = rates.back(),
+                  .repetitions = options_.repetitions,
+                  .traffic = bench_traffic(engine_.model(), test, engine_.options().batch)};
 }
 
 }  // namespace stoker::engine

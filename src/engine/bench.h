@@ -7,27 +7,47 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/bench_test.h"
+#include "engine/bench_traffic.h"
 #include "engine/engine.h"
 
 namespace stoker::engine {
 
-/// One line of a benchmark: tokens per second over the repetitions.
+/// One line of a benchmark: tokens per second, of all sequences together, over the repetitions.
 struct BenchRow {
-  std::string test;  ///< "pp512": a prompt of 512 tokens; "tg128": 128 tokens one after the other.
+  BenchTest test;
   double median = 0, min = 0, max = 0;
   int repetitions = 0;
+  BenchTraffic traffic;
 };
 
 struct BenchOptions {
-  int64_t prompt = 512;    ///< 0: no such row.
-  int64_t generate = 128;  ///< 0: no such row.
   int repetitions = 5;
   const std::atomic<bool>* cancel = nullptr;
-  std::function<void()> on_step{};  ///< After each repetition.
+  std::function<void(uint64_t)> on_tokens{};  ///< After each forward pass: how many tokens it took.
 };
 
-/// Times a loaded engine: each test once to warm up, then `repetitions` times, from an empty sequence each.
-/// kCancelled. kCorrupt: a value that is not finite.
-Result<std::vector<BenchRow>> bench(Engine& engine, const BenchOptions& options);
+/// Times tests on a loaded engine, whose `load` got the bench_needs of all of them. Sequences stay filled between
+/// tests, so that tests of one depth pay for it once. The engine and the options outlive it.
+class Bench {
+ public:
+  Bench(Engine& engine, const BenchOptions& options) : engine_(engine), options_(options) {}
+
+  /// Once to warm up, then `repetitions` times; the sequences are cut back to the depth in between.
+  /// kCancelled. kCorrupt: a value that is not finite.
+  Result<BenchRow> run(const BenchTest& test);
+  /// Tokens of all forward passes that `run` will make.
+  uint64_t tokens_of(const BenchTest& test) const;
+
+ private:
+  Status fill(const BenchTest& test);
+  Status copy_of_first(model::Sequence& sequence, int64_t length);
+  Status take(const BenchCall& call);
+  Engine& engine_;
+  const BenchOptions& options_;
+  std::vector<model::Sequence> sequences_;
+  std::vector<model::Span> spans_;
+  std::vector<int32_t> tokens_;  ///< By position, for all sequences; each starts elsewhere.
+};
 
 }  // namespace stoker::engine

@@ -37,6 +37,7 @@ class Memory(TestCase):
             ("run", "-p", "hello" * 300, "-n", "9", "--kv-type", "f32"),
             ("perplexity", "-f", self.file("text", "hello " * 200)),
             ("bench", "-p", "64", "-n", "4", "-r", "1"),
+            ("bench", "-p", "9", "-n", "2", "-r", "1", "-d", "300", "-b", "5"),
         )
         for command, *args in cases:
             for name in ("llama", "mix-gemma3"):

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "engine/bench.h"
 #include "engine/score.h"
 #include "tests/model/golden.h"
 
@@ -212,16 +211,6 @@ TEST(Score, RefusesTooLittle) {
   EXPECT_EQ(score(*engine, std::vector<int32_t>{1}, {.context = 512}).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(score(*engine, std::vector<int32_t>{1, -2}, {.context = 512}).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(score(*engine, std::vector<int32_t>{1, 2}, {.context = 1}).error().code, ErrorCode::kInvalidArgument);
-}
-
-TEST(Bench, GivesRowsAsThePeersDo) {
-  auto engine = open();
-  const auto rows = bench(*engine, {.prompt = 48, .generate = 4, .repetitions = 3});
-  ASSERT_TRUE(rows);
-  ASSERT_EQ(rows->size(), 2u);
-  EXPECT_EQ((*rows)[0].test, "pp48");
-  EXPECT_EQ((*rows)[1].test, "tg4");
-  for (const BenchRow& row : *rows) EXPECT_TRUE(row.min > 0 && row.min <= row.median && row.median <= row.max);
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+// Options of `stoker bench`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/bench_table.h"
+#include "cli/common.h"
+#include "engine/bench.h"
+
+namespace stoker::cli {
+
+struct BenchArgs {
+  ModelArgs model;  ///< Without path, threads and kv_type, which are lists here.
+  std::vector<std::string> models;
+  std::vector<std::string> kv_types{"f16"};
+  std::vector<int> threads{0};
+  std::vector<int64_t> prompts{512}, lengths{128}, depths{0}, streams{1};
+  int repetitions = 5;
+  bool md = false, json = false, csv = false;
+
+  TableFormat format() const;
+  /// Every combination, deeper ones and wider ones later, as the lists say.
+  std::vector<engine::BenchTest> tests() const;
+};
+
+void add_bench_options(CLI::App& app, BenchArgs& args);
+
+}  // namespace stoker::cli
