@@ -32,7 +32,8 @@ Result<kernels::KvType> parse_kv_type(const std::string& name) {
   if (name == "f16") return kernels::KvType::kF16;
   if (name == "bf16") return kernels::KvType::kBf16;
   if (name == "f32") return kernels::KvType::kF32;
-  return Error{ErrorCode::kInvalidArgument, str_cat("--kv-type is ", quoted(name), ", wanted f16, bf16 or f32")};
+  if (name == "q8_0") return kernels::KvType::kQ8_0;
+  return Error{ErrorCode::kInvalidArgument, str_cat("--kv-type is ", quoted(name), ", wanted q8_0, f16, bf16 or f32")};
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
   add_integer<int64_t>(app, "--ctx", args.context, 1, engine::Engine::kMostContext,
                        "Positions for prompt and answer; default: min(the model's, 8192, what fits)");
   add_integer<int64_t>(app, "--batch", args.batch, 1, 65536, "Most prompt rows per forward call")->default_str("512");
-  app.add_option("--kv-type", args.kv_type, "Element type of the key-value cache: f16, bf16 or f32")
+  app.add_option("--kv-type", args.kv_type, "Element type of the key-value cache: q8_0, f16, bf16 or f32")
       ->type_name("TYPE")
       ->capture_default_str();
   app.add_option("--override", args.overrides, "KEY=VALUE in place of the file's metadata, for those who know better")

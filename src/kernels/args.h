@@ -59,8 +59,8 @@ struct MatmulKernels {
   MatmulFn many = nullptr;  ///< Any number of rows; built for 17 and more.
 };
 
-enum class KvType : int { kF16 = 0, kBf16 = 1, kF32 = 2 };
-inline constexpr int kKvTypes = 3;
+enum class KvType : int { kF16 = 0, kBf16 = 1, kF32 = 2, kQ8_0 = 3 };
+inline constexpr int kKvTypes = 4;
 inline constexpr int64_t kTilePositions = 64;  ///< Positions per attention tile and per KV page.
 
 /// One query head of one token. Sees positions [begin, end).
@@ -74,8 +74,8 @@ struct AttentionQuery {
 /// Queries that read the same K and V: the heads of a group, and in prefill also neighbouring tokens of the sequence.
 /// Tile t of a KV head covers positions 64 t ... 64 t + 63; its K tile starts at pages[t] + k_offset, its V tile at
 /// pages[t] + v_offset (64-byte aligned). f16 and f32: K [k_dim][64], V [64][v_dim]. bf16: K [k_dim/2][64][2], V
-/// [32][v_dim][2] (dimensions padded to multiples of 32). Positions at or beyond a query's end may hold anything, NaN
-/// included.
+/// [32][v_dim][2] (dimensions padded to multiples of 32). q8_0: as f16 but int8, then the scales. Positions at or
+/// beyond a query's end may hold anything, NaN included.
 struct AttentionArgs {
   KvType type;
   int k_dim, v_dim;  ///< Multiples of 8.
@@ -121,7 +121,7 @@ struct KvStoreArgs {
   const float* x;  ///< [n][stride]
   int64_t stride;
 };
-/// Returns false when a stored value is not finite (also one that overflows f16).
+/// Returns false when a stored value is not finite (also one that overflows f16, or whose q8_0 scale does).
 using KvStoreFn = bool (*)(const KvStoreArgs&) noexcept;
 
 /// Copies row `row` of an R16 matrix as f32: the embedding look-up.

@@ -10,6 +10,9 @@ int64_t attention_scratch_bytes(int k_dim, int v_dim) {
   return AttentionScratch(k_dim, v_dim).total * static_cast<int64_t>(sizeof(float));
 }
 
-int64_t kv_tile_bytes(KvType type, int dim) { return kTilePositions * kv_padded_dim(type, dim) * kv_value_bytes(type); }
+int64_t kv_tile_bytes(KvType type, int dim) {
+  const int64_t scales = type == KvType::kQ8_0 ? 2 * kv_blocks(dim) : 0;
+  return kTilePositions * (kv_padded_dim(type, dim) * kv_value_bytes(type) + scales);
+}
 
 }  // namespace stoker::kernels

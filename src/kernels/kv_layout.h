@@ -3,6 +3,8 @@
 //
 //   f16, f32   K [dim][64]          V [64][dim]
 //   bf16       K [dim / 2][64][2]   V [32][dim][2]     dim padded with zeros to a multiple of 32
+//   q8_0       K [dim][64]          V [64][dim]        int8; behind them f16 scales of blocks of 32 dimensions:
+//              K [blocks][64]       V [64][blocks]     the last block of a head may be shorter
 //
 // Lanes are positions for the scores and dimensions for the values, so the sums of docs/kernels.md run in separate
 // lanes and no horizontal sum exists. The pairs of bf16 are what the AMX instructions read.
@@ -16,7 +18,16 @@ namespace stoker::kernels {
 
 constexpr int kv_padded_dim(KvType type, int dim) { return type == KvType::kBf16 ? (dim + 31) / 32 * 32 : dim; }
 
-constexpr int64_t kv_value_bytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
+constexpr int64_t kv_value_bytes(KvType type) { return type == KvType::kF32 ? 4 : type == KvType::kQ8_0 ? 1 : 2; }
+
+/// q8_0: dimensions that share a scale, and the places of scales behind the values.
+constexpr int kKvBlock = 32;
+constexpr int kv_blocks(int dim) { return (dim + kKvBlock - 1) / kKvBlock; }
+constexpr int64_t kv_scales_offset(int dim) { return kTilePositions * dim; }  ///< In bytes from the tile's start.
+constexpr int64_t kv_k_scale_index(int d, int p) { return d / kKvBlock * kTilePositions + p; }
+constexpr int64_t kv_v_scale_index(int dim, int d, int p) {
+  return static_cast<int64_t>(p) * kv_blocks(dim) + d / kKvBlock;
+}
 
 /// Index of dimension `d` of position `p`; `padded` is kv_padded_dim of the head.
 constexpr int64_t kv_k_index(KvType type, int d, int p) {
@@ -32,7 +43,7 @@ constexpr int64_t kv_v_index(KvType type, int padded, int d, int p) {
 struct AttentionScratch {
   static constexpr int kQueries = 64;         ///< kMaxQueries.
   static constexpr int kPanelDims = 64;       ///< Dimensions of V expanded at a time.
-  static constexpr int kPanelPositions = 32;  ///< Positions of K expanded at a time.
+  static constexpr int kPanelPositions = 32;  ///< Positions of K expanded at a time; later V's scales lie there.
 
   int64_t padded_k, padded_v;  ///< Dimensions rounded up to 32.
   int64_t q, k_panel, v_panel, scores, out, stats, total;
@@ -42,7 +53,7 @@ struct AttentionScratch {
         padded_v((v_dim + 31) / 32 * 32),
         q(0),
         k_panel(q + kQueries * padded_k),
-        v_panel(k_panel + kPanelPositions * padded_k),
+        v_panel(k_panel + (padded_k > padded_v ? padded_k : padded_v) * kPanelPositions),
         scores(v_panel + kTilePositions * kPanelDims),
         out(scores + kQueries * kTilePositions),
         stats(out + kQueries * padded_v),

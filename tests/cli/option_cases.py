@@ -57,7 +57,7 @@ class Usage(TestCase):
         self.assertEqual(answer["generated_tokens"], 10)
 
     def test_words(self):
-        self.run_refused(["--kv-type", "'q8'", "f16, bf16 or f32"], "-p", "x", "--kv-type", "q8")
+        self.run_refused(["--kv-type", "'q8'", "q8_0, f16, bf16 or f32"], "-p", "x", "--kv-type", "q8")
         for size in ("6", "6Q", "-1G", "1.5G", "", "0M", "99999999999T"):
             self.run_refused("--memory", "-p", "x", "--memory", size)
         self.run_refused("KEY=VALUE", "-p", "x", "--override", "=3")

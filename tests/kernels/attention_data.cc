@@ -1,11 +1,13 @@
 #include "tests/kernels/attention_data.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
 
+#include "base/f16.h"
 #include "kernels/kv_layout.h"
 #include "tests/kernels/numbers.h"
 
@@ -41,9 +43,20 @@ void store_rows(const Table& table, const HeadShape& shape, bool is_k, std::byte
 }  // namespace
 
 std::string name_of(const HeadShape& shape) {
-  const char* names[] = {"f16", "bf16", "f32"};
+  const char* names[] = {"f16", "bf16", "f32", "q8_0"};
   return std::string(names[static_cast<int>(shape.type)]) + " k " + std::to_string(shape.k_dim) + " v " +
          std::to_string(shape.v_dim);
+}
+
+float as_stored(KvType type, const float* head, int dim, int d) {
+  if (type == KvType::kF32) return head[d];
+  if (type == KvType::kF16) return f16_to_f32(f32_to_f16(head[d]));
+  if (type == KvType::kBf16) return bf16_to_f32(f32_to_bf16(head[d]));
+  float top = 0;
+  for (int i = d / 32 * 32; i < std::min(d / 32 * 32 + 32, dim); ++i) top = std::max(top, std::fabs(head[i]));
+  const float scale = f16_to_f32(f32_to_f16(top / 127));
+  if (scale == 0) return 0;
+  return scale * std::clamp(std::nearbyint(head[d] * (1 / scale)), -127.0f, 127.0f);
 }
 
 KvPages::KvPages(HeadShape shape, int64_t capacity, uint32_t seed)

@@ -14,6 +14,8 @@ struct HeadShape {
   int v_dim = 64;
 };
 std::string name_of(const HeadShape& shape);
+/// Dimension `d` of a head's K or V as a cache of `type` gives it back; bf16 without its rule for tiny numbers.
+float as_stored(KvType type, const float* head, int dim, int d);
 
 /// The pages of one sequence with room for `capacity` positions; everything that is not stored is NaN.
 class KvPages {

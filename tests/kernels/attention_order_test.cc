@@ -1,7 +1,6 @@
 // Attention against its definition, stated again: in double, and in the order of docs/kernels.md.
 #include <gtest/gtest.h>
 
-#include "base/f16.h"
 #include "base/math.h"
 #include "tests/kernels/attention_data.h"
 #include "tests/kernels/numbers.h"
@@ -9,12 +8,7 @@
 namespace stoker::kernels {
 namespace {
 
-constexpr KvType kTypes[] = {KvType::kF16, KvType::kBf16, KvType::kF32};
-
-float as_stored(KvType type, float x) {
-  if (type == KvType::kF32) return x;
-  return type == KvType::kF16 ? f16_to_f32(f32_to_f16(x)) : bf16_to_f32(f32_to_bf16(x));
-}
+constexpr KvType kTypes[] = {KvType::kF16, KvType::kBf16, KvType::kF32, KvType::kQ8_0};
 
 std::vector<double> softmax_attention(const KvPages& kv, const Query& query, const Options& options) {
   const HeadShape& shape = kv.shape();
@@ -24,7 +18,7 @@ std::vector<double> softmax_attention(const KvPages& kv, const Query& query, con
     double dot = 0;
     for (int d = 0; d < shape.k_dim; ++d) {
       dot += static_cast<double>(query.q[static_cast<size_t>(d)]) *
-             as_stored(shape.type, kv.k[static_cast<size_t>(p * shape.k_dim + d)]);
+             as_stored(shape.type, kv.k.data() + p * shape.k_dim, shape.k_dim, d);
     }
     dot *= options.scale;
     if (options.softcap > 0) dot = options.softcap * std::tanh(dot / options.softcap);
@@ -36,7 +30,7 @@ std::vector<double> softmax_attention(const KvPages& kv, const Query& query, con
   for (int64_t p = query.begin; p < query.end; ++p) {
     for (int d = 0; d < shape.v_dim; ++d) {
       out[static_cast<size_t>(d)] += weights[static_cast<size_t>(p - query.begin)] / sum *
-                                     as_stored(shape.type, kv.v[static_cast<size_t>(p * shape.v_dim + d)]);
+                                     as_stored(shape.type, kv.v.data() + p * shape.v_dim, shape.v_dim, d);
     }
   }
   return out;
@@ -44,7 +38,7 @@ std::vector<double> softmax_attention(const KvPages& kv, const Query& query, con
 
 TEST(Attention, CloseToDouble) {
   for (KvType type : kTypes) {
-    // f16 and f32: rounding of f32 sums only. bf16 also rounds q and the weights, by up to 2^-9 each.
+    // f16, f32, q8_0: rounding of f32 sums only. bf16 also rounds q and the weights, by up to 2^-9 each.
     const double tolerance = type == KvType::kBf16 ? 2e-2 : 3e-6;
     for (int dim : {16, 80, 128}) {
       const HeadShape shape{type, dim, dim};
@@ -60,7 +54,7 @@ TEST(Attention, CloseToDouble) {
   }
 }
 
-// ---- The order of tiles, in plain f32 code; f16 and f32 only.
+// ---- The order of tiles, in plain f32 code; not bf16.
 
 struct Part {
   float max, sum;
@@ -76,7 +70,7 @@ Part tile_part(const KvPages& kv, const Query& query, int64_t tile, float scale)
     float s = 0;
     for (int d = 0; d < shape.k_dim; ++d) {
       s = std::fma(query.q[static_cast<size_t>(d)],
-                   as_stored(shape.type, kv.k[static_cast<size_t>(p * shape.k_dim + d)]), s);
+                   as_stored(shape.type, kv.k.data() + p * shape.k_dim, shape.k_dim, d), s);
     }
     weights.push_back(s * scale);
     part.max = std::max(part.max, weights.back());
@@ -87,8 +81,8 @@ Part tile_part(const KvPages& kv, const Query& query, int64_t tile, float scale)
     w = math::exp_f32(w - part.max);
     lanes[p % 16] += w;
     for (size_t d = 0; d < part.values.size(); ++d) {
-      part.values[d] =
-          std::fma(w, as_stored(shape.type, kv.v[static_cast<size_t>(p) * part.values.size() + d]), part.values[d]);
+      part.values[d] = std::fma(
+          w, as_stored(shape.type, kv.v.data() + p * shape.v_dim, shape.v_dim, static_cast<int>(d)), part.values[d]);
     }
   }
   for (int half = 8; half > 0; half /= 2) {
@@ -114,7 +108,7 @@ std::vector<float> merged(const std::vector<Part>& parts) {
 }
 
 TEST(Attention, TilesAreMergedInAscendingOrder) {
-  for (KvType type : {KvType::kF16, KvType::kF32}) {
+  for (KvType type : {KvType::kF16, KvType::kF32, KvType::kQ8_0}) {
     const HeadShape shape{type, 64, 64};
     KvPages kv(shape, 250);
     kv.store(scalar_table(), 0, 250);

@@ -6,7 +6,7 @@
 namespace stoker::kernels {
 namespace {
 
-constexpr KvType kTypes[] = {KvType::kF16, KvType::kBf16, KvType::kF32};
+constexpr KvType kTypes[] = {KvType::kF16, KvType::kBf16, KvType::kF32, KvType::kQ8_0};
 constexpr int kGroups[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 25, 37, 64};
 
 /// All tables and groupings against the scalar table with one query at a time.

@@ -10,7 +10,7 @@
 namespace stoker::kernels {
 namespace {
 
-constexpr KvType kTypes[] = {KvType::kF16, KvType::kBf16, KvType::kF32};
+constexpr KvType kTypes[] = {KvType::kF16, KvType::kBf16, KvType::kF32, KvType::kQ8_0};
 
 TEST(KvStore, SameBytesAsScalarForAllRuns) {
   for (KvType type : kTypes) {
@@ -61,23 +61,24 @@ TEST(KvStore, ValuesLieWhereTheLayoutSays) {
     const HeadShape shape{type, 40, 24};
     KvPages kv(shape, 64);
     kv.store(scalar_table(), 0, 64);
-    const auto read = [&](const std::byte* tile, int64_t index) {
+    const auto read = [&](const std::byte* tile, int dim, int64_t index, int64_t scale) {
+      if (type == KvType::kQ8_0) {
+        const auto* scales = reinterpret_cast<const uint16_t*>(tile + kv_scales_offset(dim));
+        return static_cast<float>(reinterpret_cast<const int8_t*>(tile)[index]) * f16_to_f32(scales[scale]);
+      }
       if (type == KvType::kF32) return reinterpret_cast<const float*>(tile)[index];
       const uint16_t value = reinterpret_cast<const uint16_t*>(tile)[index];
       return type == KvType::kF16 ? f16_to_f32(value) : bf16_to_f32(value);
     };
-    const auto rounded = [&](float x) {
-      if (type == KvType::kF32) return x;
-      return type == KvType::kF16 ? f16_to_f32(f32_to_f16(x)) : bf16_to_f32(f32_to_bf16(x));
-    };
     for (int p = 0; p < 64; ++p) {
       for (int d = 0; d < kv_padded_dim(type, 40); ++d) {
-        const float want = d < 40 ? kv.k[static_cast<size_t>(p * 40 + d)] : 0.0f;
-        EXPECT_EQ(read(kv.k_tile(0), kv_k_index(type, d, p)), rounded(want));
+        const float want = d < 40 ? as_stored(type, kv.k.data() + p * 40, 40, d) : 0.0f;
+        EXPECT_EQ(read(kv.k_tile(0), 40, kv_k_index(type, d, p), kv_k_scale_index(d, p)), want);
       }
       for (int d = 0; d < kv_padded_dim(type, 24); ++d) {
-        const float want = d < 24 ? kv.v[static_cast<size_t>(p * 24 + d)] : 0.0f;
-        EXPECT_EQ(read(kv.v_tile(0), kv_v_index(type, kv_padded_dim(type, 24), d, p)), rounded(want));
+        const float want = d < 24 ? as_stored(type, kv.v.data() + p * 24, 24, d) : 0.0f;
+        const int64_t index = kv_v_index(type, kv_padded_dim(type, 24), d, p);
+        EXPECT_EQ(read(kv.v_tile(0), 24, index, kv_v_scale_index(24, d, p)), want);
       }
     }
   }
@@ -112,7 +113,7 @@ TEST(KvStore, SaysWhenAValueIsNotFinite) {
     for (const Table* table : runnable_tables()) {
       for (int64_t n : {1, 2, 5, 16, 33}) {
         for (float wild : wilds) {
-          // 65520 rounds to infinity in f16, the largest float in bf16.
+          // 65520 rounds to infinity in f16, the largest float in bf16; its q8_0 scale would be infinite.
           const bool finite = type == KvType::kF32   ? std::isfinite(wild)
                               : type == KvType::kF16 ? false
                                                      : wild == 65520.0f;

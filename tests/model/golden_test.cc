@@ -49,6 +49,22 @@ TEST_P(GoldenTest, MeanLogprobDifference) {
   EXPECT_LE(mean, allowed);
 }
 
+TEST(GoldenKv, EightBits) {
+  // Weights of f16 and f32 sums alone are within 1e-4 (above), so what is seen here comes from K and V in q8_0. Those
+  // round like A32, 8 bits with a scale per 32 values, but only two of the operands of a layer, where a Q8_0 file
+  // rounds the activations of all its products: they may cost no more than that does in llama.cpp.
+  const Golden golden = read_golden("type-f16");
+  Loaded loaded(tiny_path(golden.name), {.isa = available_isas().back(), .threads = 2, .kv = kernels::KvType::kQ8_0});
+  const auto logits = all_logits(loaded, golden.tokens, 64);
+  double sum = 0;
+  for (size_t i = 0; i < golden.logprobs.size(); ++i)
+    sum += std::fabs(logprob(logits[i], golden.tokens[i + 1]) - golden.logprobs[i]);
+  const double mean = sum / static_cast<double>(golden.logprobs.size());
+  std::printf("q8_0 KV: mean |dlogp| %.3g, Q8_0 weights in llama.cpp %.3g\n", mean, read_golden("type-q8_0").llama_cpp);
+  EXPECT_LE(mean, read_golden("type-q8_0").llama_cpp);
+  EXPECT_GT(mean, 1e-4) << "eight bits must show, or this ran with another cache";
+}
+
 std::vector<std::string> runnable() {
   std::vector<std::string> names;
   for (const std::string& name : golden_names()) {

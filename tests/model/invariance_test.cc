@@ -306,7 +306,7 @@ TEST(InvarianceTiles, SharedAmongWorkers) {
 }
 
 TEST(InvarianceKv, OtherElementTypes) {
-  for (kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kF32}) {
+  for (kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kF32, kernels::KvType::kQ8_0}) {
     for (const char* name : {"llama", "llama-d80-mha", "gemma3"}) {
       Loaded loaded(tiny_path(name), {.isa = available_isas().back(), .threads = 2, .kv = kv, .scatter_seed = 5});
       const auto tokens = text(loaded.n_vocab(), 150, 2);

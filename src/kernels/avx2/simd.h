@@ -162,6 +162,19 @@ STOKER_INLINE void store_low_halves(uint16_t* p, Ints v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), packed);
 }
 
+// int8 in memory.
+STOKER_INLINE Floats load_bytes(const int8_t* p) {
+  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+STOKER_INLINE Floats load_8(const int8_t* p) { return load_bytes(p); }
+/// Whole numbers as integers.
+STOKER_INLINE Ints to_ints(Floats v) { return _mm256_cvtps_epi32(v); }
+/// The low 8 bits of every lane, all within [-128, 127].
+STOKER_INLINE void store_low_bytes(int8_t* p, Ints v) {
+  const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
+}
+
 STOKER_INLINE float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 STOKER_INLINE void prefetch_l2(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1); }
 

@@ -13,6 +13,7 @@ namespace {
 #include "kernels/vec/attention_softmax.inc.h"
 #include "kernels/vec/attention_work.inc.h"
 #include "kernels/vec/attention_direct.inc.h"
+#include "kernels/vec/attention_bytes.inc.h"
 #include "kernels/vec/attention_expanded.inc.h"
 #include "kernels/vec/attention.inc.h"
 #include "kernels/vec/kv_store.inc.h"

@@ -176,6 +176,20 @@ STOKER_INLINE void store_low_halves(uint16_t* p, Ints v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(v));
 }
 
+// int8 in memory.
+STOKER_INLINE Floats load_bytes(const int8_t* p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+STOKER_INLINE Floats load_8(const int8_t* p) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+/// Whole numbers as integers.
+STOKER_INLINE Ints to_ints(Floats v) { return _mm512_cvtps_epi32(v); }
+/// The low 8 bits of every lane.
+STOKER_INLINE void store_low_bytes(int8_t* p, Ints v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v));
+}
+
 STOKER_INLINE float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 STOKER_INLINE void prefetch_l2(const std::byte* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1); }
 

@@ -1,4 +1,6 @@
 // Attention over tiles of 64 positions, one query at a time, as docs/kernels.md defines it.
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -20,9 +22,14 @@ uint16_t to_kv_bf16(float x) {
 }
 float round_bf16(float x) { return bf16_to_f32(to_kv_bf16(x)); }
 
+/// The value at `index` of a tile for heads of `dim`; `scale` is the place of its q8_0 scale.
 template <KvType kType>
-float kv_value(const std::byte* tile, int64_t index) {
-  if constexpr (kType == KvType::kF32) {
+float kv_value(const std::byte* tile, int dim, int64_t index, int64_t scale) {
+  if constexpr (kType == KvType::kQ8_0) {
+    const auto* scales = reinterpret_cast<const uint16_t*>(tile + kv_scales_offset(dim));
+    const int q = reinterpret_cast<const int8_t*>(tile)[index];
+    return static_cast<float>(q) * f16_to_f32(scales[scale]);  // 7 and 11 bits: exact.
+  } else if constexpr (kType == KvType::kF32) {
     return reinterpret_cast<const float*>(tile)[index];
   } else {
     const uint16_t bits = reinterpret_cast<const uint16_t*>(tile)[index];
@@ -63,7 +70,7 @@ template <KvType kType>
 float score(const AttentionArgs& a, const float* q, const std::byte* k_tile, int p) {
   const float dot = chain<kType>(
       0, a.k_dim, [&](int d) { return kType == KvType::kBf16 ? round_bf16(q[d]) : q[d]; },
-      [&](int d) { return kv_value<kType>(k_tile, kv_k_index(kType, d, p)); });
+      [&](int d) { return kv_value<kType>(k_tile, a.k_dim, kv_k_index(kType, d, p), kv_k_scale_index(d, p)); });
   const float scaled = dot * a.scale;
   return a.softcap > 0.0f ? a.softcap * tanh(scaled * (1.0f / a.softcap)) : scaled;
 }
@@ -112,7 +119,9 @@ void add_tile(const AttentionArgs& a, const AttentionQuery& query, int64_t tile,
   merge(running, max, sum_lanes(lanes), a.v_dim, [&](int d) {
     return chain<kType>(
         seen.begin, seen.end, [&](int p) { return weights[p]; },
-        [&](int p) { return kv_value<kType>(v_tile, kv_v_index(kType, padded, d, p)); });
+        [&](int p) {
+          return kv_value<kType>(v_tile, a.v_dim, kv_v_index(kType, padded, d, p), kv_v_scale_index(a.v_dim, d, p));
+        });
   });
 }
 
@@ -188,6 +197,35 @@ bool store_value(std::byte* tile, int64_t index, float x) {
   }
 }
 
+/// Writes up to 32 values of one position under one scale: docs/kernels.md#q8. False when it cannot.
+bool store_block(const KvStoreArgs& a, bool is_k, const float* x, int first, int p) {
+  const int n = a.dim - first < kKvBlock ? a.dim - first : kKvBlock;
+  uint32_t top = 0;
+  for (int i = 0; i < n; ++i) top = std::max(top, std::bit_cast<uint32_t>(x[first + i]) & 0x7fffffffu);
+  const uint16_t scale = f32_to_f16(std::bit_cast<float>(top) / 127.0f);
+  const bool finite = top < kInfinityBits && scale < 0x7c00u;
+  const float inverse = finite && scale != 0 ? 1.0f / f16_to_f32(scale) : 0.0f;
+  for (int d = first; d < first + n; ++d) {
+    const float scaled = finite ? x[d] * inverse : 0.0f;
+    const float bounded = scaled > 127.0f ? 127.0f : scaled < -127.0f ? -127.0f : scaled;
+    const int64_t index = is_k ? kv_k_index(a.type, d, p) : kv_v_index(a.type, a.dim, d, p);
+    reinterpret_cast<int8_t*>(a.tile)[index] = static_cast<int8_t>(round_to_int(bounded));
+  }
+  auto* scales = reinterpret_cast<uint16_t*>(a.tile + kv_scales_offset(a.dim));
+  scales[is_k ? kv_k_scale_index(first, p) : kv_v_scale_index(a.dim, first, p)] = finite ? scale : uint16_t{0x7e00};
+  return finite;
+}
+
+bool store_blocks(const KvStoreArgs& a, bool is_k) {
+  bool finite = true;
+  for (int i = 0; i < a.n; ++i) {
+    for (int first = 0; first < a.dim; first += kKvBlock) {
+      finite &= store_block(a, is_k, a.x + i * a.stride, first, a.position + i);
+    }
+  }
+  return finite;
+}
+
 template <KvType kType>
 bool store(const KvStoreArgs& a, bool is_k) {
   const int padded = kv_padded_dim(kType, a.dim);
@@ -210,6 +248,8 @@ bool store(const KvStoreArgs& a, bool is_k) {
       return store<KvType::kBf16>(a, is_k);
     case KvType::kF32:
       return store<KvType::kF32>(a, is_k);
+    case KvType::kQ8_0:
+      return store_blocks(a, is_k);
   }
   return false;
 }
@@ -224,6 +264,8 @@ void attention(const AttentionArgs& a) noexcept {
       return attend_all<KvType::kBf16>(a);
     case KvType::kF32:
       return attend_all<KvType::kF32>(a);
+    case KvType::kQ8_0:
+      return attend_all<KvType::kQ8_0>(a);
   }
 }
 

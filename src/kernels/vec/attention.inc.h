@@ -170,10 +170,10 @@ inline void merge_parts(const AttentionMergeArgs& a) {
   save_stats(stats, part, a.total, first, n);
 }
 
-template <class Cache>
+template <class Cache, class Few>
 inline void attend_chain(const AttentionArgs& a) {
   if (a.n_queries < Expanded<Cache>::kFewest) {
-    attend<Direct<Cache>>(a);
+    attend<Few>(a);
   } else {
     attend<Expanded<Cache>>(a);
   }

@@ -28,11 +28,23 @@ struct FloatCache {
   static constexpr int kMostLines = 8;
   STOKER_INLINE static Floats load(const Value* p) { return load_floats(p); }
 };
+/// q8_0: int8 that are multiplied by the scale of their block.
+struct ByteCache {
+  using Value = int8_t;
+  STOKER_INLINE static Floats load(const Value* p) { return load_bytes(p); }
+};
 struct Panel {
   using Value = float;
   static constexpr int kMostLines = 1;
   STOKER_INLINE static Floats load(const Value* p) { return load_floats(p); }
 };
+/// Bytes of a K or V tile.
+template <class Cache>
+STOKER_INLINE int64_t tile_bytes_of(int dim) {
+  constexpr bool kScales = sizeof(typename Cache::Value) == 1;
+  return kTile * (dim * static_cast<int64_t>(sizeof(typename Cache::Value)) + (kScales ? 2 * kv_blocks(dim) : 0));
+}
+
 /// Eight values, for the last dimensions of a head when vectors are wider.
 template <class Cache>
 struct Eight {

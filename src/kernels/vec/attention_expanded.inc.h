@@ -4,7 +4,7 @@
 template <class Cache>
 struct Expanded {
   using Value = typename Cache::Value;
-  static constexpr bool kBf16 = false;
+  static constexpr bool kBf16 = false, kScaled = sizeof(Value) == 1;
   static constexpr int kBlock = kRegisters == 32 ? 12 : 6, kValueBlock = 6;
   static constexpr int kScoreVectors = 2, kValueVectors = vectors_for(kValueBlock, 4);
   static constexpr int kFewest = 9;  // Queries in a call.
@@ -18,7 +18,11 @@ struct Expanded {
     const Value* k = reinterpret_cast<const Value*>(tile.k) + p;
     for (int d = 0; d < w.args.k_dim; ++d) {
       STOKER_UNROLL for (int b = 0; b < kScoreVectors; ++b) {
-        store_floats(w.k_panel + d * kPanel + kWidth * b, Cache::load(k + d * kTile + kWidth * b));
+        Floats v = Cache::load(k + d * kTile + kWidth * b);
+        if constexpr (kScaled) {
+          v = mul(v, load_halves(scales_of(tile.k, w.args.k_dim) + kv_k_scale_index(d, p + kWidth * b)));
+        }
+        store_floats(w.k_panel + d * kPanel + kWidth * b, v);
       }
     }
   }
@@ -26,7 +30,7 @@ struct Expanded {
   static void scores(const Work& w, const Tile& tile) {
     const int dims = w.args.k_dim;
     const int n_calls = kTile / kPanel * blocks_of<kBlock>(w.args.n_queries);
-    Ahead ahead = spread(tile.v, static_cast<int64_t>(sizeof(Value)) * kTile * w.args.v_dim, n_calls * dims);
+    Ahead ahead = spread(tile.v, tile_bytes_of<Cache>(w.args.v_dim), n_calls * dims);
     for (int p = 0; p < tile.seen.end; p += kPanel) {
       if (p + kPanel <= tile.seen.begin) continue;
       expand_keys(w, tile, p);
@@ -45,14 +49,16 @@ struct Expanded {
   }
 
   /// Dimensions [d, d + n_vectors * kWidth) of the seen positions; those beyond the head become zero.
-  static void expand_values(const Work& w, const Tile& tile, int d, int n_vectors) {
+  static void expand_values(const Work& w, const Tile& tile, const float* scales, int d, int n_vectors) {
     const int dims = w.args.v_dim;
     for (int p = tile.seen.begin; p < tile.seen.end; ++p) {
       const Value* v = reinterpret_cast<const Value*>(tile.v) + static_cast<int64_t>(p) * dims + d;
       float* to = w.v_panel + p * n_vectors * kWidth;
       for (int b = 0; b < n_vectors; ++b) {
         const bool full = kWidth == 8 || d + kWidth * (b + 1) <= dims;
-        store_floats(to + kWidth * b, full ? Cache::load(v + kWidth * b) : Eight<Cache>::load(v + kWidth * b));
+        Floats value = full ? Cache::load(v + kWidth * b) : Eight<Cache>::load(v + kWidth * b);
+        if constexpr (kScaled) value = mul(value, floats(scales[kv_v_scale_index(dims, d + kWidth * b, p)]));
+        store_floats(to + kWidth * b, value);
       }
     }
   }
@@ -60,9 +66,11 @@ struct Expanded {
   static void values(const Work& w, const Tile& tile) {
     const int n_vectors = (w.args.v_dim + kWidth - 1) / kWidth;
     const int n_calls = blocks_of<kValueVectors>(n_vectors) * blocks_of<kValueBlock>(w.args.n_queries);
-    Ahead ahead = spread(tile.next_k, static_cast<int64_t>(sizeof(Value)) * kTile * w.args.k_dim, n_calls * kTile);
+    Ahead ahead = spread(tile.next_k, tile_bytes_of<Cache>(w.args.k_dim), n_calls * kTile);
+    const float* scales = nullptr;
+    if constexpr (kScaled) scales = expand_scales(w, tile);
     for_blocks<kValueVectors>(n_vectors, [&](int first_vector, int n) {
-      expand_values(w, tile, first_vector * kWidth, n);
+      expand_values(w, tile, scales, first_vector * kWidth, n);
       for_blocks<kValueBlock>(w.args.n_queries, [&](int first, int count) {
         ValueJob job = value_job(w, first, count);
         if (job.all.begin >= job.all.end) return;

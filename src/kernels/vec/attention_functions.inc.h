@@ -3,11 +3,13 @@
 void attention(const AttentionArgs& a) noexcept {
   switch (a.type) {
     case KvType::kF16:
-      return attend_chain<HalfCache>(a);
+      return attend_chain<HalfCache, Direct<HalfCache>>(a);
     case KvType::kBf16:
       return attend<Pairs>(a);
     case KvType::kF32:
-      return attend_chain<FloatCache>(a);
+      return attend_chain<FloatCache, Direct<FloatCache>>(a);
+    case KvType::kQ8_0:
+      return attend_chain<ByteCache, DirectBytes>(a);
   }
 }
 
@@ -21,6 +23,8 @@ bool store_k(const KvStoreArgs& a) noexcept {
       return store_k_words<KvType::kBf16>(a);
     case KvType::kF32:
       return store_k_words<KvType::kF32>(a);
+    case KvType::kQ8_0:
+      return store_k_blocks(a);
   }
   return false;
 }
@@ -33,6 +37,8 @@ bool store_v(const KvStoreArgs& a) noexcept {
       return store_v_pairs(a);
     case KvType::kF32:
       return store_v_rows<KvType::kF32>(a);
+    case KvType::kQ8_0:
+      return store_v_blocks(a);
   }
   return false;
 }

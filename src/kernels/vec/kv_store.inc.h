@@ -112,3 +112,85 @@ inline bool store_v_pairs(const KvStoreArgs& a) {
   }
   return is_finite<KvType::kBf16>(top);
 }
+
+/// q8_0: up to 32 values of a position under one scale, as integers in lanes; docs/kernels.md#q8.
+struct Block {
+  static constexpr int kVectors = kKvBlock / kWidth;
+  Ints q[kVectors];
+  uint16_t scale;
+  bool finite;
+};
+STOKER_INLINE Block quantize_block(const float* x, int n) {
+  Block block;
+  Floats v[Block::kVectors];
+  Ints top = ints(0);
+  STOKER_UNROLL for (int i = 0; i < Block::kVectors; ++i) {
+    v[i] = load_part(x + kWidth * i, n - kWidth * i);
+    top = max_unsigned(top, to_bits(magnitude(v[i])));
+  }
+  const Ints amax = ints(max_unsigned_lane(top));
+  alignas(64) uint16_t scales[kWidth];
+  store_low_halves(scales, to_halves(div(from_bits(amax), floats(127.0f))));
+  block.finite = max_unsigned_lane(amax) < 0x7f800000u && scales[0] < 0x7c00u;
+  block.scale = block.finite ? scales[0] : uint16_t{0x7e00};
+  const bool zero = !block.finite || scales[0] == 0;
+  const Floats inverse = div(floats(1.0f), load_halves(scales));
+  STOKER_UNROLL for (int i = 0; i < Block::kVectors; ++i) {
+    const Floats bounded = max(min(mul(v[i], inverse), floats(127.0f)), floats(-127.0f));
+    block.q[i] = zero ? ints(0) : to_ints(round_even(bounded));
+  }
+  return block;
+}
+
+inline bool store_k_blocks(const KvStoreArgs& a) {
+  auto* scales = reinterpret_cast<uint16_t*>(a.tile + kv_scales_offset(a.dim)) + a.position;
+  bool finite = true;
+  for (int first = 0; first < a.dim; first += kKvBlock, scales += kTile) {
+    const int n = a.dim - first < kKvBlock ? a.dim - first : kKvBlock;
+    int8_t* to = reinterpret_cast<int8_t*>(a.tile) + first * kTile + a.position;
+    int i = 0;
+    for (; i + kWidth <= a.n; i += kWidth) {
+      Ints squares[Block::kVectors][kWidth];
+      STOKER_UNROLL for (int j = 0; j < kWidth; ++j) {
+        const Block block = quantize_block(a.x + (i + j) * a.stride + first, n);
+        finite &= block.finite;
+        scales[i + j] = block.scale;
+        STOKER_UNROLL for (int v = 0; v < Block::kVectors; ++v) squares[v][j] = block.q[v];
+      }
+      STOKER_UNROLL for (int v = 0; v < Block::kVectors; ++v) {
+        transpose(squares[v]);
+        for (int j = 0; j < kWidth && kWidth * v + j < n; ++j) {
+          store_low_bytes(to + (kWidth * v + j) * kTile + i, squares[v][j]);
+        }
+      }
+    }
+    for (; i < a.n; ++i) {
+      const Block block = quantize_block(a.x + i * a.stride + first, n);
+      finite &= block.finite;
+      scales[i] = block.scale;
+      alignas(64) int8_t bytes[kKvBlock];
+      STOKER_UNROLL for (int v = 0; v < Block::kVectors; ++v) store_low_bytes(bytes + kWidth * v, block.q[v]);
+      for (int j = 0; j < n; ++j) to[j * kTile + i] = bytes[j];
+    }
+  }
+  return finite;
+}
+
+inline bool store_v_blocks(const KvStoreArgs& a) {
+  auto* scales = reinterpret_cast<uint16_t*>(a.tile + kv_scales_offset(a.dim));
+  bool finite = true;
+  for (int i = 0; i < a.n; ++i) {
+    const int p = a.position + i;
+    int8_t* to = reinterpret_cast<int8_t*>(a.tile) + static_cast<int64_t>(p) * a.dim;
+    for (int first = 0; first < a.dim; first += kKvBlock) {
+      const int n = a.dim - first < kKvBlock ? a.dim - first : kKvBlock;
+      const Block block = quantize_block(a.x + i * a.stride + first, n);
+      finite &= block.finite;
+      scales[kv_v_scale_index(a.dim, first, p)] = block.scale;
+      alignas(64) int8_t bytes[kKvBlock];
+      STOKER_UNROLL for (int v = 0; v < Block::kVectors; ++v) store_low_bytes(bytes + kWidth * v, block.q[v]);
+      for (int j = 0; j < n; ++j) to[first + j] = bytes[j];
+    }
+  }
+  return finite;
+}
