@@ -115,7 +115,8 @@ class Peers(unittest.TestCase):
         self.assertIn("llama-cli", " ".join(self.calls("ik")))
 
     def test_an_engine_that_fails_is_named_and_the_others_go_on(self):
-        self.script("llama-bench", LLAMA.replace("case", 'case "$*" in --help) ;; *) echo broken >&2; exit 3 ;; esac\ncase', 1))
+        broken = 'case "$*" in --help) ;; *) echo broken >&2; exit 3 ;; esac'
+        self.script("llama-bench", broken + LLAMA)
         result = self.run_peers("-r", "1", "--skip", "start")
         self.assertEqual(result.returncode, 1)
         self.assertIn("pp8", result.stderr)
