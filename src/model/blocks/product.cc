@@ -6,8 +6,9 @@
 namespace stoker::model {
 namespace {
 
-// One row: enough pieces that a slow worker does not hold up the others, few enough that each is a long sequential
-// read. Many rows: pieces of 64 matrix rows, whose packed weights stay in cache while the activations pass.
+// One row and few: enough pieces that a slow worker does not hold up the others, few enough that each is a long
+// sequential read (where two pieces meet, the group that was fetched ahead is the other worker's). Many rows: pieces of
+// 64 matrix rows, whose packed weights stay in cache while the activations pass.
 constexpr int64_t kGroupsOfManyRows = 4;
 constexpr int64_t kPiecesPerWorker = 4;
 constexpr int64_t kFewRows = 16;
@@ -16,7 +17,7 @@ constexpr int64_t kFewRows = 16;
 
 int64_t groups_per_piece(int64_t n_groups, int64_t n_rows, int n_workers) noexcept {
   const int64_t even = (n_groups + n_workers * kPiecesPerWorker - 1) / (n_workers * kPiecesPerWorker);
-  if (n_rows == 1) return std::max<int64_t>(1, even);
+  if (n_rows <= kFewRows) return std::max<int64_t>(1, even);
   return std::max<int64_t>(1, std::min<int64_t>(kGroupsOfManyRows, even));
 }
 
