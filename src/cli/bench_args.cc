@@ -78,7 +78,7 @@ void add_bench_options(CLI::App& app, BenchArgs& args) {
       ->take_all();
   add_numbers(app, "-t,--threads", args.threads, 1, 1024,
               "Worker threads; default: the processors that this process may use");
-  add_list(app, "--kv-type", args.kv_types, "Element types of the key-value cache: f16, bf16 or f32",
+  add_list(app, "--kv-type", args.kv_types, "Element types of the key-value cache: q8_0, f16, bf16 or f32",
            [](const std::string& text) { return text; })
       ->type_name("TYPE,...")
       ->default_str("f16");
