@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "base/cpu.h"
 #include "tests/kernels/matmul_data.h"
 
@@ -131,6 +133,22 @@ TEST_P(Matmul, EveryTableGivesTheScalarBits) {
           ASSERT_NO_FATAL_FAILURE(check("many", kernels.many));
         }
       }
+    }
+  }
+}
+
+// So many rows that some kernels decode the weights of a group once for all, if they fit into scratch.
+TEST_P(Matmul, ManyRowsGiveTheScalarBits) {
+  const int64_t short_k = columns_of(type())[1];
+  const bool k_quant = kernels::activation_form(type().type) == kernels::ActForm::kA256;
+  for (const auto& [n_rows, k, n] : {std::tuple<int64_t, int64_t, int64_t>{33, short_k, 150}, {16, 13056, 128}}) {
+    if (k != short_k && !k_quant) continue;
+    Product product(type(), {n_rows, k, n, Fill::kMixed});
+    const std::vector<float> want = product.run(kernels_of(kernels::scalar_table()).many, product.all());
+    for (const Table* table : kernels::runnable_tables()) {
+      const int64_t at = first_difference(product.run(kernels_of(*table).many, product.all()), want);
+      ASSERT_EQ(at, -1) << isa_name(table->isa) << " k " << k << " row " << at / product.y_stride() << " column "
+                        << at % product.y_stride();
     }
   }
 }

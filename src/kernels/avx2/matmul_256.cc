@@ -8,6 +8,8 @@ namespace {
 //
 #include "kernels/vec/matmul_256.inc.h"
 //
+#include "kernels/vec/matmul_expanded.inc.h"
+//
 #include "kernels/vec/matmul_decode.inc.h"
 //
 #include "kernels/vec/matmul_types_256.inc.h"
@@ -15,7 +17,7 @@ namespace {
 }  // namespace
 
 const MatmulKernels kMatmulQ4K = kernels_of<Family256<Q4K>>();
-const MatmulKernels kMatmulQ5K = kernels_of<Family256<Q5K>>();
-const MatmulKernels kMatmulQ6K = kernels_of<Family256<Q6K>>();
+const MatmulKernels kMatmulQ5K = kernels_expanding<Q5K>();
+const MatmulKernels kMatmulQ6K = kernels_expanding<Q6K>();
 
 }  // namespace stoker::kernels::avx2

@@ -91,6 +91,7 @@ STOKER_INLINE Floats fma_minus(Floats a, Floats b, Floats c) { return _mm256_fms
 STOKER_INLINE Floats mul(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 STOKER_INLINE Floats to_floats(Ints v) { return _mm256_cvtepi32_ps(v); }
 STOKER_INLINE Floats as_floats(Ints v) { return _mm256_castsi256_ps(v); }
+STOKER_INLINE Ints as_ints(Floats v) { return _mm256_castps_si256(v); }
 
 // 8 consecutive f16; the f16 in the low half of every lane; in the high half; 8 consecutive bytes.
 STOKER_INLINE Floats halves(const void* p) { return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(p))); }

@@ -96,6 +96,7 @@ STOKER_INLINE Floats fma_minus(Floats a, Floats b, Floats c) { return _mm512_fms
 STOKER_INLINE Floats mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 STOKER_INLINE Floats to_floats(Ints v) { return _mm512_cvtepi32_ps(v); }
 STOKER_INLINE Floats as_floats(Ints v) { return _mm512_castsi512_ps(v); }
+STOKER_INLINE Ints as_ints(Floats v) { return _mm512_castps_si512(v); }
 
 // 16 consecutive f16; the f16 in the low half of every lane; in the high half; 16 consecutive bytes.
 STOKER_INLINE Floats halves(const void* p) {

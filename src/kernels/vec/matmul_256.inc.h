@@ -22,6 +22,7 @@ STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, const uin
   constexpr int kSubsHere = Type::kSubs / 8, kWords = 8 / kSubsHere;  // In the 32 weights that are decoded at a time.
   for (int part = 0; part < 8 / Type::kPeriod; ++part) {
     STOKER_UNROLL for (int c = 0; c < Type::kPeriod; ++c) {
+      if (kFetch == Fetch::kCached) fetch_rows<N>(x.q, part * Type::kPeriod + c);
       if (kFetch == Fetch::kAhead) prefetch_ahead<(Type::kLines * kLineBytes + Type::kHeader) / 8 / kParts>(ahead);
       Ints v[8];
       Type::decode(lines, part, c, v);
@@ -53,6 +54,22 @@ STOKER_INLINE void scale_totals_256(const uint8_t* lines, const uint8_t* header,
   }
 }
 
+// f(lines, header, s) for the blocks of a group. Blocks 2 i and 2 i + 1 have their headers before them both, in one
+// line.
+template <class Type, class F>
+STOKER_INLINE void for_blocks_256(const MatmulArgs& args, int64_t group, F f) {
+  const uint8_t* lines = group_start(args, group);
+  const uint8_t* headers = lines;
+  for (int64_t s = 0; s < args.k / 256; ++s) {
+    if (Type::kHeader != 0 && s % 2 == 0) {
+      headers = lines;
+      lines += kLineBytes;
+    }
+    f(lines, headers + s % 2 * Type::kHeader, s);
+    lines += Type::kLines * kLineBytes;
+  }
+}
+
 template <class Type>
 struct Family256 {
   static constexpr int kRows = kTileRows, kStreamRows = kFewStream ? Type::kStream : 1;
@@ -61,31 +78,23 @@ struct Family256 {
   template <int N, Fetch kFetch>
   static void tile(const MatmulArgs& args, int64_t group, int64_t row) noexcept {
     const Activations& x = *args.x;
-    const int64_t n_blocks = args.k / 256;
-    const uint8_t* lines = group_start(args, group);
-    const uint8_t* headers = lines;
-    const uint8_t* ahead = lines + args.group_bytes;
+    const uint8_t* ahead = group_start(args, group) + args.group_bytes;
     Floats sums[kParts][N];
     clear(sums);
-    for (int64_t s = 0; s < n_blocks; ++s) {
-      // Blocks 2 i and 2 i + 1 have their headers before them both, in one line.
-      if (Type::kHeader != 0 && s % 2 == 0) {
-        headers = lines;
-        if (kFetch == Fetch::kStream) touch_lines<1>(headers);
-        lines += kLineBytes;
-      }
-      if (kFetch == Fetch::kStream || Type::kJumps) touch_lines<Type::kLines>(lines);
-      const int64_t at = s * x.n + row;
-      const Block256 block{x.q256 + at * 256, x.d256 + at, x.sums256 + at * 16};
-      for_parts<N>([&](int part) __attribute__((always_inline)) {
-        const uint8_t* lines_here = lines + part * kLineBytes / kParts;
-        const uint8_t* header = headers + s % 2 * Type::kHeader + part * Type::kHeader / kParts;
-        Ints totals[N];
-        totals_256<Type, N, kFetch>(lines_here, block, ahead, totals);
-        scale_totals_256<Type, N>(lines_here, header, block, totals, sums[part]);
-      });
-      lines += kBlockBytes;
-    }
+    for_blocks_256<Type>(
+        args, group, [&](const uint8_t* lines, const uint8_t* header, int64_t s) __attribute__((always_inline)) {
+          if (Type::kHeader != 0 && kFetch == Fetch::kStream && s % 2 == 0) touch(header);
+          if (kFetch == Fetch::kStream || Type::kJumps) touch_lines<Type::kLines>(lines);
+          const int64_t at = s * x.n + row;
+          const Block256 block{x.q256 + at * 256, x.d256 + at, x.sums256 + at * 16};
+          for_parts<N>([&](int part) __attribute__((always_inline)) {
+            const uint8_t* lines_here = lines + part * kLineBytes / kParts;
+            const uint8_t* header_here = header + part * Type::kHeader / kParts;
+            Ints totals[N];
+            totals_256<Type, N, kFetch>(lines_here, block, ahead, totals);
+            scale_totals_256<Type, N>(lines_here, header_here, block, totals, sums[part]);
+          });
+        });
     store_rows(args, group, row, sums);
   }
 };

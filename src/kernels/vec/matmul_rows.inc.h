@@ -87,6 +87,12 @@ STOKER_INLINE void prefetch_ahead(const uint8_t*& p) {
   p += n;
 }
 
+// Fetches an eighth of a super-block of the N rows of activations that come after the N rows at q.
+template <int N>
+STOKER_INLINE void fetch_rows(const int8_t* q, int eighth) {
+  STOKER_UNROLL for (int i = 0; i < N * 32; i += kLineBytes) prefetch(q + N * 256 + eighth * N * 32 + i);
+}
+
 // Reads whole lines in ascending order.
 template <int n_lines>
 STOKER_INLINE void touch_lines(const uint8_t* lines) {
