@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/progress.h"
 #include "base/str_cat.h"
@@ -50,9 +51,11 @@ int run(Args& args) {
   options.cancel = &cancelled;
   const uint64_t results = engine::score_bytes(n, options.top) * (args.json ? 8 : 1);  // JSON: values and their text
   if (results >= kLargeResults) (*engine)->hold("results", results);
+  std::optional<OutputFile> logits;
   if (!args.logits.empty()) {
-    options.logits = std::fopen(args.logits.c_str(), "wb");
-    if (!options.logits) return fail(Error{ErrorCode::kIo, str_cat(args.logits, ": cannot be written")});
+    auto file = OutputFile::create(args.logits);
+    if (!file) return fail(file.error());
+    options.logits = &logits.emplace(std::move(*file));
   }
   needs.positions = std::clamp<int64_t>(n, 1, *context);
   needs.max_rows = std::min(needs.max_rows, needs.positions);
@@ -67,9 +70,10 @@ int run(Args& args) {
     };
     scores = engine::score(**engine, *tokens, options);
   }
-  if (options.logits && std::fclose(options.logits) != 0 && scores)
-    scores = Error{ErrorCode::kIo, str_cat(args.logits, ": cannot be written; is the disk full?")};
   if (!scores) return fail(scores.error());
+  if (logits) {
+    if (auto status = logits->commit(); !status) return fail(status.error());
+  }
   const std::string out = args.json ? to_json(*scores, *tokens, args.top).dump()
                                     : str_cat("perplexity ", scores->perplexity, " over ", n - 1, " tokens");
   if (!put(out + "\n")) return fail_output();

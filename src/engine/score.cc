@@ -21,7 +21,8 @@ class Scorer final : public model::LogitsConsumer {
     row_ = row;
     window_end_ = end;
   }
-  bool write_failed() const { return write_failed_; }
+  /// What became of writing the logits.
+  const Status& written() const { return written_; }
 
   void consume(const model::LogitsBlock& block, Worker& worker) noexcept override {
     if (worker.index() == 0) {
@@ -36,7 +37,8 @@ class Scorer final : public model::LogitsConsumer {
   void store(const float* row) noexcept {
     if (options_.digest) options_.digest->add(row, n_vocab_);
     const auto n = static_cast<size_t>(n_vocab_);
-    if (options_.logits && std::fwrite(row, sizeof(float), n, options_.logits) != n) write_failed_ = true;
+    if (!options_.logits || !written_) return;
+    written_ = options_.logits->write({reinterpret_cast<const char*>(row), n * sizeof(float)});
   }
 
   void score_row(int64_t row, const float* logits) noexcept {
@@ -75,7 +77,7 @@ class Scorer final : public model::LogitsConsumer {
   const ScoreOptions& options_;
   Scores& out_;
   int64_t row_ = 0, window_end_ = 0;
-  bool write_failed_ = false;
+  Status written_ = Ok{};
 };
 
 Status check(const Engine& engine, std::span<const int32_t> tokens, const ScoreOptions& options) {
@@ -108,7 +110,7 @@ Status score_window(Engine& engine, std::span<const int32_t> tokens, int64_t beg
                            .logits = {0, rows}};
     STOKER_TRY(model::Outputs outputs, engine.runner().forward({&span, 1}, &scorer));
     if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
-    if (scorer.write_failed()) return Error{ErrorCode::kIo, "the logits cannot be written; is the disk full?"};
+    STOKER_TRY_STATUS(scorer.written());
     at += rows;
     if (options.on_progress) options.on_progress(at, static_cast<int64_t>(tokens.size()));
   }

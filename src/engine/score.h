@@ -2,12 +2,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/output_file.h"
 #include "base/result.h"
 #include "engine/digest.h"
 #include "engine/engine.h"
@@ -17,8 +17,8 @@ namespace stoker::engine {
 struct ScoreOptions {
   int64_t context = 0;  ///< Longer texts are read in consecutive windows of so many tokens, each from an empty state.
   int64_t top = 0;      ///< So many best tokens per position.
-  Digest* digest = nullptr;     ///< Takes every row, by position.
-  std::FILE* logits = nullptr;  ///< Takes every row as raw little-endian f32.
+  Digest* digest = nullptr;      ///< Takes every row, by position.
+  OutputFile* logits = nullptr;  ///< Takes every row as raw little-endian f32.
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(int64_t done, int64_t all)> on_progress{};
 };

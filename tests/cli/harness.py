@@ -39,10 +39,11 @@ def environment(**more):
     return plain | more
 
 
-def stoker(*args, stdin=b"", env=None, stdout=subprocess.PIPE, timeout=120):
+def stoker(*args, stdin=b"", env=None, stdout=subprocess.PIPE, timeout=120, before=None):
+    """Runs the binary; `before` is called in the child before it starts."""
     args = [STOKER, *map(str, args)]
     process = subprocess.Popen(
-        args, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE, env=environment(**(env or {}))
+        args, stdin=subprocess.PIPE, stdout=stdout, stderr=subprocess.PIPE, env=environment(**(env or {})), preexec_fn=before
     )
     try:
         out, err = process.communicate(stdin, timeout=timeout)

@@ -2,6 +2,8 @@
 import json
 import math
 import pathlib
+import resource
+import signal
 import struct
 
 from harness import TestCase, instruction_sets, model, stoker
@@ -74,7 +76,19 @@ class Scores(TestCase):
         row = struct.unpack_from("<288f", data, 288 * 4 * 10)
         self.assertEqual(row.index(max(row)), got["top"][10][0][0])
         self.refused(1, "/no/such/x", "perplexity", "-m", model(), "--tokens", golden("llama"), "--logits", "/no/such/x")
-        self.refused(1, "disk", "perplexity", "-m", model(), "--tokens", golden("llama"), "--logits", "/dev/full")
+        self.refused(1, "device", "perplexity", "-m", model(), "--tokens", golden("llama"), "--logits", "/dev/full")
+
+    def test_logits_on_a_full_disk_leave_what_was_there(self):
+        path = self.file("old", "as it was")
+
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+        args = ("perplexity", "-m", model(), "--tokens", golden("llama"), "--logits", path)
+        self.refused(1, [str(path), "File too large"], *args, before=small_files)
+        self.assertEqual(path.read_text(), "as it was")
+        self.assertEqual(len(list(self.folder.iterdir())), 1)
 
 
 class Digest(TestCase):
