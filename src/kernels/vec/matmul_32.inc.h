@@ -78,6 +78,7 @@ struct Family32 {
       if (kFetch == Fetch::kStream) touch_lines<8 * Type::kHeader / kLineBytes>(header);
       lines += (here * Type::kHeader + kLineBytes - 1) / kLineBytes * kLineBytes;
       for (int j = 0; j < here; ++j) {
+        if (kFetch == Fetch::kCached) fetch_rows<N>(x.q32 + at * 256, j);
         if (kFetch == Fetch::kAhead) prefetch_ahead<kBlockBytes + Type::kHeader>(ahead);
         const Block32 block{x.q32 + at * 256 + 32 * j, x.d32 + at * 8 + j, tables.starts[0] + j, tables.sums[0] + j};
         for_parts<N>([&](int part) __attribute__((always_inline)) {
