@@ -20,10 +20,13 @@ bool cancelled(const GenerateOptions& options) {
 class Generation {
  public:
   Generation(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options)
-      : engine_(engine), prompt_(prompt), options_(options), sequence_(engine.kv()), sampler_(options.sampler) {
-    const auto n = static_cast<int64_t>(prompt.size());
-    limit_ = options.max_tokens ? *options.max_tokens : options.context - n;
-    out_.prompt_tokens = n;
+      : engine_(engine),
+        prompt_(prompt),
+        options_(options),
+        limit_(options.max_tokens ? *options.max_tokens : options.context - static_cast<int64_t>(prompt.size())),
+        sequence_(engine.kv(), static_cast<int64_t>(prompt.size()) + limit_),
+        sampler_(options.sampler) {
+    out_.prompt_tokens = static_cast<int64_t>(prompt.size());
   }
 
   Result<Generated> run() {
@@ -92,11 +95,11 @@ class Generation {
   Engine& engine_;
   std::span<const int32_t> prompt_;
   const GenerateOptions& options_;
+  const int64_t limit_;  // Tokens to generate.
   model::Sequence sequence_;
   Sampler sampler_;
   text::Utf8Stream utf8_;
   const float* logits_ = nullptr;
-  int64_t limit_ = 0;
   bool done_ = false;
   Generated out_;
 };

@@ -98,7 +98,7 @@ Status check(const Engine& engine, std::span<const int32_t> tokens, const ScoreO
 
 Status score_window(Engine& engine, std::span<const int32_t> tokens, int64_t begin, int64_t end,
                     const ScoreOptions& options, Scorer& scorer) {
-  model::Sequence sequence(engine.kv());
+  model::Sequence sequence(engine.kv(), end - begin);
   for (int64_t at = begin; at < end;) {
     if (options.cancel && options.cancel->load(std::memory_order_relaxed))
       return Error{ErrorCode::kCancelled, "cancelled"};

@@ -57,6 +57,12 @@ void KvPool::drop_reference(int32_t id) {
   if (--references_[static_cast<size_t>(id)] == 0) free_.push_back(id);
 }
 
+Sequence::Sequence(KvPool& pool, int64_t positions) : pool_(&pool) {
+  const auto pages = static_cast<size_t>((positions + kTilePositions - 1) / kTilePositions);
+  pages_.reserve(pages);
+  tiles_.reserve(pages);
+}
+
 Sequence::Sequence(Sequence&& other) noexcept
     : pool_(other.pool_),
       pages_(std::exchange(other.pages_, {})),

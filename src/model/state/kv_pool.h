@@ -66,7 +66,8 @@ class KvPool {
 /// What it can do: append, truncate to any length, fork; see docs/architecture.md#sequence-state for other kinds.
 class Sequence {
  public:
-  explicit Sequence(KvPool& pool) : pool_(&pool) {}
+  /// `positions`: how long it may get, so that growing so far allocates nothing; a longer one is possible.
+  explicit Sequence(KvPool& pool, int64_t positions = 0);
   Sequence(Sequence&& other) noexcept;
   Sequence& operator=(Sequence&& other) noexcept;
   ~Sequence() { clear(); }
