@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/cpu_order.h"
 #include "base/fp_env.h"
 #include "base/gate.h"
 #include "base/mutex.h"
@@ -117,19 +118,23 @@ Result<std::unique_ptr<Pool>> Pool::create(Options options) {
                  str_cat("threads: ", options.n_threads, " is out of range, 1 to ", kMaxThreads, " are possible")};
   }
   std::unique_ptr<Pool> pool(new Pool(options.n_threads));
-  STOKER_TRY_STATUS(pool->start_threads());
+  STOKER_TRY_STATUS(pool->start_threads(options.pin));
   return pool;
 }
 
-Status Pool::start_threads() {
+Status Pool::start_threads(bool pin) {
   // Signals go to the threads that are prepared for them, never to a worker.
   sigset_t all, saved;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &saved);
+  // A processor that the system takes away meanwhile is no reason to fail: that worker runs where it may.
+  const std::vector<int> cpus = pin ? cpu_order(process_cpus()) : std::vector<int>();
+  const auto cpu_of = [&](int index) { return cpus.empty() ? -1 : cpus[static_cast<size_t>(index) % cpus.size()]; };
+  if (pin && !cpus.empty()) pin_to(cpu_of(0));
   std::string failure;
   try {
     for (int index = 1; index < state_->n_threads; ++index) {
-      state_->threads.emplace_back([this, index] { work(index); });
+      state_->threads.emplace_back([this, index, cpu = cpu_of(index)] { work(index, cpu); });
     }
   } catch (const std::system_error& error) {
     failure = error.what();
@@ -140,7 +145,8 @@ Status Pool::start_threads() {
                                        state_->n_threads, ": ", failure, "; ask for fewer threads")};
 }
 
-void Pool::work(int index) {
+void Pool::work(int index, int cpu) {
+  if (cpu >= 0) pin_to(cpu);
   pthread_setname_np(pthread_self(), str_cat("stoker-", index).c_str());
   State& state = *state_;
   for (uint32_t seen = 0;; ++seen) {

@@ -57,6 +57,8 @@ class Pool {
  public:
   struct Options {
     int n_threads = 1;  ///< The caller of `run` is one of them.
+    /// Each worker stays on one processor, in cpu_order; the thread that calls `create` counts as worker 0.
+    bool pin = false;
   };
   /// kInvalidArgument: fewer than 1 or more than 1024 threads. kIo: the system refuses a thread.
   static Result<std::unique_ptr<Pool>> create(Options options);
@@ -83,14 +85,14 @@ class Pool {
  private:
   friend class Worker;
   void run_erased(void (*call)(void*, Worker&), void* context);
-  Status start_threads();
-  void work(int index);
+  Status start_threads(bool pin);
+  void work(int index, int cpu);
   struct State;
   std::unique_ptr<State> state_;
 };
 
-/// The processors that this process may use: its affinity mask, capped by the cgroup's CPU quota (rounded down, at
-/// least 1).
+/// The processors that this process may use: its affinity mask when first asked for, capped by the cgroup's CPU quota
+/// (rounded down, at least 1).
 int usable_cpus();
 
 }  // namespace stoker

@@ -60,6 +60,7 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
   add_integer(app, "--threads", args.threads, 1, 1024,
               "Worker threads; default: the processors that this process may use");
   app.add_flag("--threads-exact", args.threads_exact, "Do not cap the threads at the usable processors");
+  app.add_flag("--pin", args.pin, "Keep each worker on one processor: one per core first, by memory node");
   add_integer<int64_t>(app, "--ctx", args.context, 1, engine::Engine::kMostContext,
                        "Positions for prompt and answer; default: min(the model's, 8192, what fits)");
   add_integer<int64_t>(app, "--batch", args.batch, 1, 65536, "Most prompt rows per forward call")->default_str("512");
@@ -81,6 +82,7 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
                                 .memory_bytes = args.memory_bytes,
                                 .threads = args.threads,
                                 .threads_exact = args.threads_exact,
+                                .pin = args.pin,
                                 .context = args.context,
                                 .batch = args.batch};
   // Asked for here so that a bad STOKER_ISA is no usage error of this command line: it exits 1.
@@ -115,7 +117,7 @@ namespace {
 // What a byte of input takes at most: twice itself while it is read, and a second form of the text; JSON's values where
 // each is one digit and a comma.
 constexpr uint64_t kPerTextByte = 4, kPerJsonByte = 24;
-constexpr uint64_t kLongText = 1u << 20;  // Shorter ones are part of the process.
+constexpr uint64_t kLongText = 256u << 10;  // Shorter ones are part of the process.
 
 /// The whole of `path`, charged to the engine when it is long.
 Result<std::string> read_input(const std::string& path, engine::Engine& engine, uint64_t per_byte) {

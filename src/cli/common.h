@@ -58,6 +58,7 @@ struct ModelArgs {
   uint64_t memory_bytes = 0;
   int threads = 0;
   bool threads_exact = false;
+  bool pin = false;
   int64_t context = 0;
   int64_t batch = 512;
   std::string kv_type = "f16";

@@ -30,7 +30,7 @@ Result<std::unique_ptr<Pool>> make_pool(const EngineOptions& options) {
              " (--threads-exact lifts this)");
     threads = usable;
   }
-  return Pool::create({.n_threads = threads});
+  return Pool::create({.n_threads = threads, .pin = options.pin});
 }
 
 /// The error of something inside a file, with the file's name.

@@ -1,5 +1,6 @@
 """stoker run: what is printed where, when it stops, that it can be repeated."""
 import json
+import os
 import re
 
 from harness import TestCase, instruction_sets, model, peak_resident, stoker
@@ -14,16 +15,36 @@ def run(*args, **kwargs):
 
 class Memory(TestCase):
     def test_what_is_resident_stays_below_the_limit(self):
-        long = self.file("long", "one word and then another " * 60000)
+        long = self.file("long", "one word and then another " * 12000)
         for small, args in (
             ("1M", ("run", "-m", model(), "-p", "hello", "-n", "4000", "--ctx", "4096", "--kv-type", "f32")),
-            ("32M", ("perplexity", "-m", model(), "-f", long, "--ctx", "64", "--top", "3", "--json")),
+            ("26M", ("perplexity", "-m", model(), "-f", long, "--ctx", "64", "--top", "3", "--json")),
         ):
             with self.subTest(args=args):
                 refused = stoker(*args, "--memory", small)
                 limit = int(re.search(r"--memory (\d+)M", refused.err)[1])
                 self.assertLessEqual(peak_resident(*args, "--memory", f"{limit}M"), limit << 20)
-        self.refused(1, "memory limit", "perplexity", "-m", model(), "-f", long, "--memory", "26M")
+        longer = self.file("longer", "one word and then another " * 60000)
+        self.refused(1, "memory limit", "perplexity", "-m", model(), "-f", longer, "--memory", "26M")
+
+
+class Threads(TestCase):
+    def threads(self, *args, **kwargs):
+        done = self.ok("bench", "-m", model(), "-p", "4", "-n", "0", "-r", "1", "--json", *args, **kwargs)
+        return done.json()[0]["threads"], done.err
+
+    def test_default_and_cap_are_what_the_affinity_gives(self):
+        cpu = min(os.sched_getaffinity(0))
+        one = {"before": lambda: os.sched_setaffinity(0, {cpu})}
+        self.assertEqual(self.threads(**one)[0], 1)
+        capped, said = self.threads("--threads", "8", **one)
+        self.assertEqual(capped, 1)
+        self.assertIn("--threads-exact", said)
+        self.assertEqual(self.threads("--threads", "8", "--threads-exact", "--pin", **one)[0], 8)
+
+    def test_pinning_changes_no_bits(self):
+        args = ("-p", "hello", "-n", "6", "--ignore-eos", *GREEDY, "--digest")
+        self.assertEqual(run(*args, "--pin").digest(), run(*args).digest())
 
 
 class Output(TestCase):
