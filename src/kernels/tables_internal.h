@@ -18,6 +18,13 @@ namespace avx512 {
 void fill_matmul(Table& table) noexcept;
 void fill_vector(Table& table) noexcept;
 }  // namespace avx512
+namespace neon {
+void fill_matmul(Table& table) noexcept;
+void fill_vector(Table& table) noexcept;
+}  // namespace neon
+namespace neon_i8mm {
+void fill_matmul(Table& table) noexcept;  // Only `many`, and only where it has one.
+}  // namespace neon_i8mm
 
 /// Overwrites the scalar entries of `table` with what this build has for `isa` and the sets below it.
 void fill_native(Isa isa, Table& table) noexcept;

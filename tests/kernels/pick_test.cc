@@ -68,9 +68,15 @@ TEST(Pick, OriginIsTold) {
   for (const Table* table : kernels::runnable_tables()) {
     const bool wide = table->isa == Isa::kAvx512 || table->isa == Isa::kAmx;
     const bool x86 = wide || table->isa == Isa::kAvx2 || table->isa == Isa::kAvxVnni;
-    const Isa want = wide ? Isa::kAvx512 : x86 ? Isa::kAvx2 : Isa::kScalar;
+    const bool i8mm = table->isa == Isa::kNeonI8mm, arm = i8mm || table->isa == Isa::kNeon;
     for (const FileType& type : kFileTypes) {
       const auto id = static_cast<size_t>(type.type);
+      const bool integers = kernels::activation_form(type.type) != kernels::ActForm::kF32;
+      const Isa want = wide               ? Isa::kAvx512
+                       : x86              ? Isa::kAvx2
+                       : i8mm && integers ? Isa::kNeonI8mm
+                       : arm              ? Isa::kNeon
+                                          : Isa::kScalar;
       EXPECT_EQ(table->matmul_isa[id], want) << isa_name(table->isa) << " " << type.name;
       EXPECT_EQ(table->matmul[id].many == scalar.matmul[id].many, want == Isa::kScalar)
           << isa_name(table->isa) << " " << type.name;

@@ -151,9 +151,6 @@ STOKER_INLINE void transpose(Ints (&m)[8]) {
 STOKER_INLINE Floats load_halves(const uint16_t* p) {
   return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
-/// Eight values: the whole vector here.
-STOKER_INLINE Floats load_8(const uint16_t* p) { return load_halves(p); }
-STOKER_INLINE Floats load_8(const float* p) { return load_floats(p); }
 /// To nearest, ties to even.
 STOKER_INLINE Ints to_halves(Floats v) { return _mm256_cvtepu16_epi32(_mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT)); }
 /// The low 16 bits of every lane; the high ones are zero.
@@ -166,7 +163,6 @@ STOKER_INLINE void store_low_halves(uint16_t* p, Ints v) {
 STOKER_INLINE Floats load_bytes(const int8_t* p) {
   return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
-STOKER_INLINE Floats load_8(const int8_t* p) { return load_bytes(p); }
 /// Whole numbers as integers.
 STOKER_INLINE Ints to_ints(Floats v) { return _mm256_cvtps_epi32(v); }
 /// The low 8 bits of every lane, all within [-128, 127].

@@ -46,18 +46,17 @@ __attribute__((noinline)) void score_bytes(const ScoreJob& job, const uint16_t* 
   }
 }
 
-/// The values of one position; with kEight only eight of them exist.
-template <int kVectors, bool kEight>
+/// The values of one position. Load: ByteCache, or Eight of it where only eight exist.
+template <class Load, int kVectors>
 STOKER_INLINE void load_position(const int8_t* v, const float* scales, Floats (&values)[kVectors]) {
   STOKER_UNROLL for (int b = 0; b < kVectors; ++b) {
-    const Floats whole = kEight ? load_8(v + kWidth * b) : load_bytes(v + kWidth * b);
-    values[b] = mul(whole, floats(scales[b * kWidth / kKvBlock]));
+    values[b] = mul(Load::load(v + kWidth * b), floats(scales[b * kWidth / kKvBlock]));
   }
 }
 
 /// `scales`: [64][n_blocks], from the block of the job's first dimension on. That one is a multiple of the vectors'
 /// width.
-template <int kQ, int kVectors, bool kEight>
+template <class Load, int kQ, int kVectors>
 __attribute__((noinline)) void value_bytes(const ValueJob& job, const float* scales, int n_blocks) noexcept {
   constexpr int kLines = lines_for(kVectors * kWidth);
   Floats acc[kQ][kVectors], values[kVectors];
@@ -65,7 +64,7 @@ __attribute__((noinline)) void value_bytes(const ValueJob& job, const float* sca
   const auto* v = static_cast<const int8_t*>(job.v);
   const auto ragged = [&](int begin, int end) {
     for (int p = begin; p < end; ++p) {
-      load_position<kVectors, kEight>(v + p * job.stride, scales + p * n_blocks, values);
+      load_position<Load, kVectors>(v + p * job.stride, scales + p * n_blocks, values);
       STOKER_UNROLL for (int i = 0; i < kQ; ++i) {
         if (!contains(job.seen[i], p)) continue;
         const Floats weight = floats(job.weights[kTile * i + p]);
@@ -76,7 +75,7 @@ __attribute__((noinline)) void value_bytes(const ValueJob& job, const float* sca
   ragged(job.all.begin, job.common.begin);
   Ahead ahead = job.ahead;
   for (int p = job.common.begin; p < job.common.end; ++p) {
-    load_position<kVectors, kEight>(v + p * job.stride, scales + p * n_blocks, values);
+    load_position<Load, kVectors>(v + p * job.stride, scales + p * n_blocks, values);
     multiply_add_values<kQ, kVectors, kTile>(job.weights + p, values, acc);
     fetch<kLines>(ahead);
   }
@@ -118,14 +117,14 @@ struct DirectBytes {
     });
   }
 
-  template <int kQ, int kVectors, bool kEight>
+  template <class Load, int kQ, int kVectors>
   static void value_vectors(const Work& w, const Tile& tile, ValueJob job, const float* scales, int d) {
     const int64_t k_bytes = tile_bytes_of<ByteCache>(w.args.k_dim);
     job.v = reinterpret_cast<const int8_t*>(tile.v) + d;
     job.stride = w.args.v_dim;
     job.out += d;
     job.ahead = {tile.next_k + k_bytes * d / w.args.v_dim, k_bytes / kTile * kVectors * kWidth / w.args.v_dim};
-    value_bytes<kQ, kVectors, kEight>(job, scales + d / kKvBlock, kv_blocks(w.args.v_dim));
+    value_bytes<Load, kQ, kVectors>(job, scales + d / kKvBlock, kv_blocks(w.args.v_dim));
   }
 
   static void values(const Work& w, const Tile& tile) {
@@ -138,15 +137,17 @@ struct DirectBytes {
         const int dims = w.args.v_dim;
         int d = 0;
         for (; d + kVectors * kWidth <= dims; d += kVectors * kWidth)
-          value_vectors<kQ, kVectors, false>(w, tile, job, scales, d);
+          value_vectors<ByteCache, kQ, kVectors>(w, tile, job, scales, d);
         if constexpr (kVectors > 4) {
-          for (; d + 4 * kWidth <= dims; d += 4 * kWidth) value_vectors<kQ, 4, false>(w, tile, job, scales, d);
+          for (; d + 4 * kWidth <= dims; d += 4 * kWidth) value_vectors<ByteCache, kQ, 4>(w, tile, job, scales, d);
         }
         if constexpr (kVectors > 2) {
-          for (; d + 2 * kWidth <= dims; d += 2 * kWidth) value_vectors<kQ, 2, false>(w, tile, job, scales, d);
+          for (; d + 2 * kWidth <= dims; d += 2 * kWidth) value_vectors<ByteCache, kQ, 2>(w, tile, job, scales, d);
         }
-        for (; d + kWidth <= dims; d += kWidth) value_vectors<kQ, 1, false>(w, tile, job, scales, d);
-        if (d < dims) value_vectors<kQ, 1, true>(w, tile, job, scales, d);
+        for (; d + kWidth <= dims; d += kWidth) value_vectors<ByteCache, kQ, 1>(w, tile, job, scales, d);
+        if constexpr (kWidth > 8) {
+          if (d < dims) value_vectors<Eight<ByteCache>, kQ, 1>(w, tile, job, scales, d);
+        }
       });
     });
   }

@@ -55,8 +55,13 @@ struct Expanded {
       const Value* v = reinterpret_cast<const Value*>(tile.v) + static_cast<int64_t>(p) * dims + d;
       float* to = w.v_panel + p * n_vectors * kWidth;
       for (int b = 0; b < n_vectors; ++b) {
-        const bool full = kWidth == 8 || d + kWidth * (b + 1) <= dims;
-        Floats value = full ? Cache::load(v + kWidth * b) : Eight<Cache>::load(v + kWidth * b);
+        Floats value;
+        if constexpr (kWidth > 8) {
+          const bool full = d + kWidth * (b + 1) <= dims;
+          value = full ? Cache::load(v + kWidth * b) : Eight<Cache>::load(v + kWidth * b);
+        } else {
+          value = Cache::load(v + kWidth * b);
+        }
         if constexpr (kScaled) value = mul(value, floats(scales[kv_v_scale_index(dims, d + kWidth * b, p)]));
         store_floats(to + kWidth * b, value);
       }
