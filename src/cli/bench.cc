@@ -29,12 +29,12 @@ std::vector<ModelArgs> settings_of(const BenchArgs& args) {
 }
 
 /// Everything that can be said before the first model is read: an hour later would be late.
-Status check(const BenchArgs& args, std::span<const engine::BenchTest> tests) {
+Status check(const BenchArgs& args, std::span<const engine::BenchCase> tests) {
   const auto bad = [](std::string text) { return Error{ErrorCode::kInvalidArgument, std::move(text)}; };
   if (tests.empty()) return bad("-p and -n are both 0: there is nothing to time");
   if (args.models.empty()) return bad("--model is required");
   const int64_t most = args.model.context > 0 ? args.model.context : engine::Engine::kMostContext;
-  for (const engine::BenchTest& test : tests) {
+  for (const engine::BenchCase& test : tests) {
     if (test.depth + test.n <= most) continue;
     return bad(str_cat(test.name(), " takes ", test.depth + test.n, " positions, the context has ", most));
   }
@@ -97,7 +97,7 @@ class Run {
   }
 
   const BenchArgs& args_;
-  const std::vector<engine::BenchTest> tests_;
+  const std::vector<engine::BenchCase> tests_;
   BenchTable table_;
   size_t n_rows_ = 0;
   bool written_ = true;

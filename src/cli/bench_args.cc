@@ -54,8 +54,8 @@ TableFormat BenchArgs::format() const {
   return json ? TableFormat::kJson : csv ? TableFormat::kCsv : md ? TableFormat::kMarkdown : TableFormat::kText;
 }
 
-std::vector<engine::BenchTest> BenchArgs::tests() const {
-  std::vector<engine::BenchTest> tests;
+std::vector<engine::BenchCase> BenchArgs::tests() const {
+  std::vector<engine::BenchCase> tests;
   for (const int64_t depth : depths) {
     for (const int64_t n_streams : streams) {
       for (const bool generates : {false, true}) {

@@ -21,7 +21,7 @@ struct BenchArgs {
 
   TableFormat format() const;
   /// Every combination, deeper ones and wider ones later, as the lists say.
-  std::vector<engine::BenchTest> tests() const;
+  std::vector<engine::BenchCase> tests() const;
 };
 
 void add_bench_options(CLI::App& app, BenchArgs& args);

@@ -35,7 +35,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
-uint64_t Bench::tokens_of(const BenchTest& test) const {
+uint64_t Bench::tokens_of(const BenchCase& test) const {
   const int64_t held = sequences_.empty() ? 0 : sequences_[0].length();
   return static_cast<uint64_t>(test.tokens() * (options_.repetitions + 1) + std::max<int64_t>(0, test.depth - held));
 }
@@ -76,7 +76,7 @@ Status Bench::copy_of_first(model::Sequence& sequence, int64_t length) {
   return Ok{};
 }
 
-Status Bench::fill(const BenchTest& test) {
+Status Bench::fill(const BenchCase& test) {
   while (static_cast<int64_t>(sequences_.size()) > test.streams) sequences_.pop_back();
   for (model::Sequence& sequence : sequences_) {
     if (sequence.length() > test.depth) STOKER_TRY_STATUS(sequence.truncate(test.depth));
@@ -94,7 +94,7 @@ Status Bench::fill(const BenchTest& test) {
   return Ok{};
 }
 
-Result<BenchRow> Bench::run(const BenchTest& test) {
+Result<BenchRow> Bench::run(const BenchCase& test) {
   STOKER_TRY_STATUS(fill(test));
   const std::vector<BenchCall> calls = bench_calls(test, engine_.options().batch);
   std::vector<double> rates;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/bench_test.h"
+#include "engine/bench_case.h"
 #include "engine/bench_traffic.h"
 #include "engine/engine.h"
 
@@ -15,7 +15,7 @@ namespace stoker::engine {
 
 /// One line of a benchmark: tokens per second, of all sequences together, over the repetitions.
 struct BenchRow {
-  BenchTest test;
+  BenchCase test;
   double median = 0, min = 0, max = 0;
   int repetitions = 0;
   BenchTraffic traffic;
@@ -35,12 +35,12 @@ class Bench {
 
   /// Once to warm up, then `repetitions` times; the sequences are cut back to the depth in between.
   /// kCancelled. kCorrupt: a value that is not finite.
-  Result<BenchRow> run(const BenchTest& test);
+  Result<BenchRow> run(const BenchCase& test);
   /// Tokens of all forward passes that `run` will make.
-  uint64_t tokens_of(const BenchTest& test) const;
+  uint64_t tokens_of(const BenchCase& test) const;
 
  private:
-  Status fill(const BenchTest& test);
+  Status fill(const BenchCase& test);
   Status copy_of_first(model::Sequence& sequence, int64_t length);
   Status take(const BenchCall& call);
   Engine& engine_;

@@ -59,7 +59,7 @@ void add_call(const model::Model& model, const BenchCall& call, int64_t depth, S
 
 }  // namespace
 
-BenchTraffic bench_traffic(const model::Model& model, const BenchTest& test, int64_t batch) {
+BenchTraffic bench_traffic(const model::Model& model, const BenchCase& test, int64_t batch) {
   Sums sums;
   for (const BenchCall& call : bench_calls(test, batch)) add_call(model, call, test.depth, sums);
   const auto tokens = static_cast<double>(test.tokens());

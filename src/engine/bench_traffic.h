@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "engine/bench_test.h"
+#include "engine/bench_case.h"
 #include "model/model.h"
 
 namespace stoker::engine {
@@ -16,6 +16,6 @@ struct BenchTraffic {
   double int8_ops_per_token = 0;
 };
 
-BenchTraffic bench_traffic(const model::Model& model, const BenchTest& test, int64_t batch);
+BenchTraffic bench_traffic(const model::Model& model, const BenchCase& test, int64_t batch);
 
 }  // namespace stoker::engine

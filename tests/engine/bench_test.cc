@@ -7,7 +7,7 @@
 namespace stoker::engine {
 namespace {
 
-std::unique_ptr<Engine> open(const std::string& name, std::span<const BenchTest> tests, int64_t batch = 64) {
+std::unique_ptr<Engine> open(const std::string& name, std::span<const BenchCase> tests, int64_t batch = 64) {
   auto engine = Engine::open({.path = model::testing::tiny_path(name), .memory_bytes = 1u << 30, .batch = batch});
   if (!engine) {
     ADD_FAILURE() << engine.error().message;
@@ -19,16 +19,16 @@ std::unique_ptr<Engine> open(const std::string& name, std::span<const BenchTest>
 }
 
 TEST(Bench, NamesAreThePeers) {
-  EXPECT_EQ((BenchTest{.n = 512}).name(), "pp512");
-  EXPECT_EQ((BenchTest{.generates = true, .n = 128, .depth = 4096}).name(), "tg128@d4096");
-  EXPECT_EQ((BenchTest{.generates = true, .n = 128, .streams = 8}).name(), "tg128 x 8");
-  EXPECT_EQ((BenchTest{.n = 16, .depth = 64, .streams = 2}).name(), "pp16@d64 x 2");
+  EXPECT_EQ((BenchCase{.n = 512}).name(), "pp512");
+  EXPECT_EQ((BenchCase{.generates = true, .n = 128, .depth = 4096}).name(), "tg128@d4096");
+  EXPECT_EQ((BenchCase{.generates = true, .n = 128, .streams = 8}).name(), "tg128 x 8");
+  EXPECT_EQ((BenchCase{.n = 16, .depth = 64, .streams = 2}).name(), "pp16@d64 x 2");
 }
 
 TEST(Bench, CallsHoldEveryTokenOnce) {
   for (const bool generates : {false, true}) {
     for (const int64_t streams : {1, 3, 70}) {
-      const BenchTest test{.generates = generates, .n = 50, .streams = streams};
+      const BenchCase test{.generates = generates, .n = 50, .streams = streams};
       std::vector<int64_t> next(static_cast<size_t>(streams));
       int64_t n_logits = 0;
       for (const BenchCall& call : bench_calls(test, 64)) {
@@ -48,7 +48,7 @@ TEST(Bench, CallsHoldEveryTokenOnce) {
 }
 
 TEST(Bench, DepthsStreamsAndPromptsRunInWhatWasReserved) {
-  const BenchTest tests[] = {{.n = 48},
+  const BenchCase tests[] = {{.n = 48},
                              {.generates = true, .n = 4},
                              {.generates = true, .n = 3, .depth = 130, .streams = 5},
                              {.n = 100, .depth = 30, .streams = 3},
@@ -58,7 +58,7 @@ TEST(Bench, DepthsStreamsAndPromptsRunInWhatWasReserved) {
   EXPECT_EQ(engine->kv().n_pages(), 70);
   BenchOptions options{.repetitions = 3};
   Bench bench(*engine, options);
-  for (const BenchTest& test : tests) {
+  for (const BenchCase& test : tests) {
     uint64_t tokens = 0;
     options.on_tokens = [&](uint64_t n) { tokens += n; };
     const uint64_t expected = bench.tokens_of(test);
@@ -71,7 +71,7 @@ TEST(Bench, DepthsStreamsAndPromptsRunInWhatWasReserved) {
 }
 
 TEST(Bench, IsCancelledBetweenForwardPasses) {
-  const BenchTest test{.generates = true, .n = 4, .depth = 100};
+  const BenchCase test{.generates = true, .n = 4, .depth = 100};
   auto engine = open("llama", {&test, 1});
   std::atomic<bool> cancel{false};
   const BenchOptions options{.cancel = &cancel, .on_tokens = [&](uint64_t) { cancel = true; }};
@@ -104,7 +104,7 @@ TEST(Bench, BytesOfATokenAreWeightsAndWhatItSeesOfTheCache) {
   const Matrices m(*engine);
   const double padding = m.row;
   const auto kv = static_cast<double>(engine->model().plan().kv.bytes_per_position());
-  const auto of = [&](BenchTest test) { return bench_traffic(engine->model(), test, 64); };
+  const auto of = [&](BenchCase test) { return bench_traffic(engine->model(), test, 64); };
 
   const auto first = of({.generates = true, .n = 1});
   EXPECT_DOUBLE_EQ(first.bytes_per_token, m.bytes + padding + m.row + kv);

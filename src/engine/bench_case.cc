@@ -1,4 +1,4 @@
-#include "engine/bench_test.h"
+#include "engine/bench_case.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace stoker::engine {
 namespace {
 
-std::vector<BenchCall> prompt_calls(const BenchTest& test, int64_t batch) {
+std::vector<BenchCall> prompt_calls(const BenchCase& test, int64_t batch) {
   std::vector<BenchCall> calls;
   int64_t room = 0;
   for (int64_t stream = 0; stream < test.streams; ++stream) {
@@ -26,7 +26,7 @@ std::vector<BenchCall> prompt_calls(const BenchTest& test, int64_t batch) {
   return calls;
 }
 
-std::vector<BenchCall> generation_calls(const BenchTest& test) {
+std::vector<BenchCall> generation_calls(const BenchCase& test) {
   std::vector<BenchCall> calls(static_cast<size_t>(test.n));
   for (int64_t i = 0; i < test.n; ++i) {
     for (int64_t stream = 0; stream < test.streams; ++stream) {
@@ -38,20 +38,20 @@ std::vector<BenchCall> generation_calls(const BenchTest& test) {
 
 }  // namespace
 
-std::string BenchTest::name() const {
+std::string BenchCase::name() const {
   std::string name = str_cat(generates ? "tg" : "pp", n);
   if (depth > 0) name += str_cat("@d", depth);
   if (streams > 1) name += str_cat(" x ", streams);
   return name;
 }
 
-std::vector<BenchCall> bench_calls(const BenchTest& test, int64_t batch) {
+std::vector<BenchCall> bench_calls(const BenchCase& test, int64_t batch) {
   return test.generates ? generation_calls(test) : prompt_calls(test, batch);
 }
 
-Engine::Needs bench_needs(std::span<const BenchTest> tests, int64_t batch) {
+Engine::Needs bench_needs(std::span<const BenchCase> tests, int64_t batch) {
   Engine::Needs needs{.positions = 1, .max_rows = 1};
-  for (const BenchTest& test : tests) {
+  for (const BenchCase& test : tests) {
     const int64_t pages = round_up<int64_t>(test.depth + test.n, kernels::kTilePositions);
     needs.positions = std::max(needs.positions, test.streams * pages);
     const int64_t rows = test.generates ? test.streams : std::min(batch, test.tokens());

@@ -10,7 +10,7 @@
 namespace stoker::engine {
 
 /// What is timed: a prompt of `n` tokens, or `n` tokens one after the other, for each of some sequences at once.
-struct BenchTest {
+struct BenchCase {
   bool generates = false;
   int64_t n = 0;
   int64_t depth = 0;    ///< Positions that every sequence holds before.
@@ -30,9 +30,9 @@ using BenchCall = std::vector<BenchPiece>;
 
 /// The forward passes of one run of the test. A prompt wants logits of each sequence's last token, as generation does;
 /// its passes have at most `batch` rows. Generation takes one pass for all sequences per token.
-std::vector<BenchCall> bench_calls(const BenchTest& test, int64_t batch);
+std::vector<BenchCall> bench_calls(const BenchCase& test, int64_t batch);
 
 /// What Engine::load must reserve for all of them, one after the other.
-Engine::Needs bench_needs(std::span<const BenchTest> tests, int64_t batch);
+Engine::Needs bench_needs(std::span<const BenchCase> tests, int64_t batch);
 
 }  // namespace stoker::engine
