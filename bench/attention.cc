@@ -12,13 +12,16 @@
 #include <vector>
 
 #include "base/buffer.h"
-#include "bench/peaks.h"
+#include "engine/bench_peaks.h"
 #include "kernels/kv_layout.h"
 #include "kernels/table.h"
 
 namespace stoker::bench {
 namespace {
 
+using engine::float_peak;
+using engine::read_all;
+using engine::thread_seconds;
 using kernels::AttentionQuery;
 using kernels::KvType;
 using kernels::Table;

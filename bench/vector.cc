@@ -11,13 +11,14 @@
 
 #include "base/buffer.h"
 #include "base/f16.h"
-#include "bench/peaks.h"
+#include "engine/bench_peaks.h"
 #include "kernels/kv_layout.h"
 #include "kernels/table.h"
 
 namespace stoker::bench {
 namespace {
 
+using engine::thread_seconds;
 using kernels::AttentionQuery;
 using kernels::KvType;
 using kernels::Table;

@@ -48,6 +48,17 @@ void add_tests(CLI::App& app, BenchArgs& args) {
       ->default_str("5");
 }
 
+void add_machine(CLI::App& app, BenchArgs& args) {
+  app.add_flag("--machine", args.machine, "Measure memory and arithmetic of this machine, and keep the figures");
+  app.add_option("--disk", args.disk, "With --machine: also read this file, or a new one in this folder")
+      ->type_name("PATH");
+  app.add_option("--kernels", args.kernel_types, "Time the matrix products of these types; none: of all")
+      ->type_name("TYPE,...")
+      ->delimiter(',')
+      ->expected(0, 64);
+  app.add_flag("--quick", args.quick, "With --machine and --kernels: rough, for tests");
+}
+
 }  // namespace
 
 TableFormat BenchArgs::format() const {
@@ -83,6 +94,9 @@ void add_bench_options(CLI::App& app, BenchArgs& args) {
       ->type_name("TYPE,...")
       ->default_str("f16");
   add_tests(app, args);
+  add_machine(app, args);
+  app.add_option("--compare", args.compare, "Add each row's ratio to that of an older run, as --json wrote it")
+      ->type_name("OLD.json");
   auto* format = app.add_option_group("format", "How the table is written (at most one); otherwise as text");
   format->add_flag("--md", args.md, "Markdown");
   format->add_flag("--json", args.json, "An array of objects");

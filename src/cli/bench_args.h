@@ -18,6 +18,13 @@ struct BenchArgs {
   std::vector<int64_t> prompts{512}, lengths{128}, depths{0}, streams{1};
   int repetitions = 5;
   bool md = false, json = false, csv = false;
+  std::string compare;  ///< Path of an older run's JSON.
+
+  // In place of models:
+  bool machine = false, quick = false;
+  std::string disk;
+  bool kernels = false;
+  std::vector<std::string> kernel_types;
 
   TableFormat format() const;
   /// Every combination, deeper ones and wider ones later, as the lists say.
@@ -25,5 +32,9 @@ struct BenchArgs {
 };
 
 void add_bench_options(CLI::App& app, BenchArgs& args);
+
+/// Return the exit code.
+int run_bench_machine(const BenchArgs& args);
+int run_bench_kernels(const BenchArgs& args);
 
 }  // namespace stoker::cli

@@ -27,23 +27,6 @@ std::string megabytes(double bytes) {
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
-Json to_json(const BenchRecord& r) {
-  return {{"model", r.model},
-          {"test", r.row.test.name()},
-          {"depth", r.row.test.depth},
-          {"streams", r.row.test.streams},
-          {"threads", r.threads},
-          {"kv_type", r.kv_type},
-          {"isa", r.isa},
-          {"repetitions", r.row.repetitions},
-          {"tps_median", r.row.median},
-          {"tps_min", r.row.min},
-          {"tps_max", r.row.max},
-          {"bytes_per_token", r.row.traffic.bytes_per_token},
-          {"bandwidth_share", or_null(r.bandwidth_share)},
-          {"int8_share", or_null(r.int8_share)}};
-}
-
 std::string csv_field(const Json& value) {
   if (value.is_null()) return "";
   if (!value.is_string()) return value.dump();
@@ -61,68 +44,90 @@ std::string csv_line(const Json& row, bool keys) {
   return line + "\n";
 }
 
-struct Column {
-  const char* name;
+struct Cell {
+  const char* column;
   size_t width;
+  std::string text;
   bool right = true;
 };
-// The model's width is that of the longest name.
-constexpr Column kColumns[] = {{"model", 0, false},  {"threads", 7}, {"kv", 4, false}, {"test", 18, false},
-                               {"t/s", 9},           {"lowest", 9},  {"highest", 9},   {"a token reads", 13},
-                               {"of bandwidth", 12}, {"of int8", 7}};
 
-std::vector<std::string> cells_of(const BenchRecord& r) {
-  return {r.model,
-          str_cat(r.threads),
-          r.kv_type,
-          r.row.test.name(),
-          fixed(r.row.median, 2),
-          fixed(r.row.min, 2),
-          fixed(r.row.max, 2),
-          megabytes(r.row.traffic.bytes_per_token),
-          percent(r.bandwidth_share),
-          percent(r.int8_share)};
+std::vector<Cell> cells_of(const BenchRecord& r, size_t model_width, bool energy, bool compares) {
+  std::vector<Cell> cells{{"model", model_width, r.model, false},
+                          {"threads", 7, str_cat(r.threads)},
+                          {"kv", 4, r.kv_type, false},
+                          {"test", 18, r.row.test.name(), false},
+                          {"t/s", 9, fixed(r.row.median, 2)},
+                          {"lowest", 9, fixed(r.row.min, 2)},
+                          {"highest", 9, fixed(r.row.max, 2)},
+                          {"a token reads", 13, megabytes(r.row.traffic.bytes_per_token)},
+                          {"of bandwidth", 12, percent(r.bandwidth_share)},
+                          {"of int8", 7, percent(r.int8_share)}};
+  const auto joules = r.row.joules_per_token;
+  if (energy) cells.push_back({"J a token", 9, joules ? fixed(*joules, 3) : "-"});
+  if (compares) cells.push_back({"ratio", 6, r.ratio ? fixed(*r.ratio, 3) : "-"});
+  return cells;
 }
 
-std::string line_of(const std::vector<std::string>& cells, size_t model_width, bool md) {
+std::string line_of(const std::vector<Cell>& cells, bool md) {
   std::string line = md ? "|" : "";
-  for (size_t i = 0; i < cells.size(); ++i) {
-    const size_t width = i == 0 ? model_width : kColumns[i].width;
-    const std::string gap(width - std::min(width, cells[i].size()), ' ');
-    const std::string cell = kColumns[i].right ? gap + cells[i] : cells[i] + gap;
-    line += md ? str_cat(" ", cell, " |") : str_cat(i == 0 ? "" : "  ", cell);
+  for (const Cell& cell : cells) {
+    const std::string gap(cell.width - std::min(cell.width, cell.text.size()), ' ');
+    const std::string text = cell.right ? gap + cell.text : cell.text + gap;
+    line += md ? str_cat(" ", text, " |") : str_cat(line.empty() ? "" : "  ", text);
   }
   return line + "\n";
 }
 
-std::string header(size_t model_width, bool md) {
-  std::vector<std::string> names;
-  for (const Column& column : kColumns) names.emplace_back(column.name);
-  std::string text = line_of(names, model_width, md);
+std::string header(std::vector<Cell> cells, bool md) {
+  for (Cell& cell : cells) cell.text = cell.column;
+  std::string text = line_of(cells, md);
   if (!md) return text;
   text += "|";
-  for (const Column& column : kColumns) text += column.right ? " ---: |" : " --- |";
+  for (const Cell& cell : cells) text += cell.right ? " ---: |" : " --- |";
   return text + "\n";
 }
 
 }  // namespace
 
-BenchTable::BenchTable(TableFormat format, const std::vector<std::string>& models) : format_(format) {
+nlohmann::ordered_json to_json(const BenchRecord& r, bool compares) {
+  Json json = {{"model", r.model},
+               {"test", r.row.test.name()},
+               {"depth", r.row.test.depth},
+               {"streams", r.row.test.streams},
+               {"threads", r.threads},
+               {"kv_type", r.kv_type},
+               {"isa", r.isa},
+               {"repetitions", r.row.repetitions},
+               {"tps_median", r.row.median},
+               {"tps_min", r.row.min},
+               {"tps_max", r.row.max},
+               {"bytes_per_token", r.row.traffic.bytes_per_token},
+               {"bandwidth_share", or_null(r.bandwidth_share)},
+               {"int8_share", or_null(r.int8_share)},
+               {"joules_per_token", or_null(r.row.joules_per_token)}};
+  if (compares) json["ratio"] = or_null(r.ratio);
+  return json;
+}
+
+BenchTable::BenchTable(TableFormat format, const std::vector<std::string>& models, bool compares)
+    : format_(format), compares_(compares) {
   for (const std::string& model : models) model_width_ = std::max(model_width_, model.size());
 }
 
 std::string BenchTable::add(const BenchRecord& record) {
   const bool first = n_rows_++ == 0;
+  if (first) has_energy_ = record.row.joules_per_token.has_value();
   if (format_ == TableFormat::kJson) {
-    const std::string text = to_json(record).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string text = to_json(record, compares_).dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
     return str_cat(first ? "[\n" : ",\n", text);
   }
   if (format_ == TableFormat::kCsv) {
-    const Json row = to_json(record);
+    const Json row = to_json(record, compares_);
     return str_cat(first ? csv_line(row, true) : "", csv_line(row, false));
   }
   const bool md = format_ == TableFormat::kMarkdown;
-  return str_cat(first ? header(model_width_, md) : "", line_of(cells_of(record), model_width_, md));
+  const std::vector<Cell> cells = cells_of(record, model_width_, has_energy_, compares_);
+  return str_cat(first ? header(cells, md) : "", line_of(cells, md));
 }
 
 std::string BenchTable::finish() {

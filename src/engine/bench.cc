@@ -33,6 +33,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// Of values that it sorts.
+double median_of(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
 }  // namespace
 
 uint64_t Bench::tokens_of(const BenchCase& test) const {
@@ -97,21 +103,26 @@ Status Bench::fill(const BenchCase& test) {
 Result<BenchRow> Bench::run(const BenchCase& test) {
   STOKER_TRY_STATUS(fill(test));
   const std::vector<BenchCall> calls = bench_calls(test, engine_.options().batch);
-  std::vector<double> rates;
+  const auto n_tokens = static_cast<double>(test.tokens());
+  std::vector<double> rates, joules;
   for (int i = 0; i <= options_.repetitions; ++i) {
+    energy_.start();
     const auto start = std::chrono::steady_clock::now();
     for (const BenchCall& call : calls) STOKER_TRY_STATUS(take(call));
     const double seconds = seconds_since(start);
-    if (i > 0) rates.push_back(static_cast<double>(test.tokens()) / seconds);  // the first warms up
+    const auto energy = energy_.joules();
+    if (i > 0) rates.push_back(n_tokens / seconds);  // the first warms up
+    if (i > 0 && energy) joules.push_back(*energy / n_tokens);
     for (model::Sequence& sequence : sequences_) STOKER_TRY_STATUS(sequence.truncate(test.depth));
   }
-  std::sort(rates.begin(), rates.end());
-  return BenchRow{.test = test,
-                  .median = (rates[(rates.size() - 1) / 2] + rates[rates.size() / 2]) / 2,
-                  .min = rates.front(),
-                  .max = rates.back(),
-                  .repetitions = options_.repetitions,
-                  .traffic = bench_traffic(engine_.model(), test, engine_.options().batch)};
+  BenchRow row{.test = test,
+               .median = median_of(rates),
+               .min = rates.front(),
+               .max = rates.back(),
+               .repetitions = options_.repetitions,
+               .traffic = bench_traffic(engine_.model(), test, engine_.options().batch)};
+  if (!joules.empty()) row.joules_per_token = median_of(joules);
+  return row;
 }
 
 }  // namespace stoker::engine

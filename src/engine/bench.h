@@ -3,11 +3,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/bench_case.h"
+#include "engine/bench_energy.h"
 #include "engine/bench_traffic.h"
 #include "engine/engine.h"
 
@@ -19,11 +21,13 @@ struct BenchRow {
   double median = 0, min = 0, max = 0;
   int repetitions = 0;
   BenchTraffic traffic;
+  std::optional<double> joules_per_token{};  ///< The median; nothing where energy cannot be read.
 };
 
 struct BenchOptions {
   int repetitions = 5;
   const std::atomic<bool>* cancel = nullptr;
+  EnergyMeter energy{};                       ///< With no packages: no energy.
   std::function<void(uint64_t)> on_tokens{};  ///< After each forward pass: how many tokens it took.
 };
 
@@ -31,10 +35,10 @@ struct BenchOptions {
 /// tests, so that tests of one depth pay for it once. The engine and the options outlive it.
 class Bench {
  public:
-  Bench(Engine& engine, const BenchOptions& options) : engine_(engine), options_(options) {}
+  Bench(Engine& engine, const BenchOptions& options) : engine_(engine), options_(options), energy_(options.energy) {}
 
-  /// Once to warm up, then `repetitions` times; the sequences are cut back to the depth in between.
-  /// kCancelled. kCorrupt: a value that is not finite.
+  /// Once to warm up, then `repetitions` times; the sequences are cut back to the depth in between. kCancelled.
+  /// kCorrupt: a value that is not finite.
   Result<BenchRow> run(const BenchCase& test);
   /// Tokens of all forward passes that `run` will make.
   uint64_t tokens_of(const BenchCase& test) const;
@@ -45,6 +49,7 @@ class Bench {
   Status take(const BenchCall& call);
   Engine& engine_;
   const BenchOptions& options_;
+  EnergyMeter energy_;
   std::vector<model::Sequence> sequences_;
   std::vector<model::Span> spans_;
   std::vector<int32_t> tokens_;  ///< By position, for all sequences; each starts elsewhere.
