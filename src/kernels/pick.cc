@@ -6,7 +6,7 @@ namespace stoker::kernels {
 namespace {
 
 // Each set starts from the next worse one of its family, so that a set with a few kernels of its own is never slower
-// than the one below it. A set without any (avxvnni and amx so far) is that one under another name.
+// than the one below it.
 Table make_table(Isa isa) {
   Table table{};
   scalar::fill_matmul(table);

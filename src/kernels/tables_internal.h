@@ -6,6 +6,7 @@
 namespace stoker::kernels {
 
 // In each set: fill_matmul sets matmul, matmul_isa, pack and row; fill_vector everything else.
+// The sets without fill_vector have nothing of their own there.
 namespace scalar {
 void fill_matmul(Table& table) noexcept;
 void fill_vector(Table& table) noexcept;
@@ -14,10 +15,16 @@ namespace avx2 {
 void fill_matmul(Table& table) noexcept;
 void fill_vector(Table& table) noexcept;
 }  // namespace avx2
+namespace avxvnni {
+void fill_matmul(Table& table) noexcept;  // Products of integers only.
+}  // namespace avxvnni
 namespace avx512 {
 void fill_matmul(Table& table) noexcept;
 void fill_vector(Table& table) noexcept;
 }  // namespace avx512
+namespace amx {
+void fill_matmul(Table& table) noexcept;  // `many` of the types that it has.
+}  // namespace amx
 namespace neon {
 void fill_matmul(Table& table) noexcept;
 void fill_vector(Table& table) noexcept;

@@ -206,7 +206,9 @@ std::string Plan::describe() const {
   const auto product = [&](const std::string& where, const char* name, const Target& t) {
     out += str_cat(where, "\t", name, "\t", t.w->name, "\t[", t.w->n_out, ", ", t.w->n_in, "]\t",
                    gguf::type_name(t.w->type), "\t", isa_name(t.isa),
-                   t.kernels.few == t.kernels.many ? " one|many\n" : " one|few|many\n");
+                   t.isa == Isa::kAmx                ? " many, avx512 one|few\n"
+                   : t.kernels.few == t.kernels.many ? " one|many\n"
+                                                     : " one|few|many\n");
   };
   out += "layer\tstep\ttensor\tshape\ttype\tkernels by rows\n";
   for (const Step& step : steps) {

@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-INSTRUCTION_SETS = ("avx2", "avx512")
+INSTRUCTION_SETS = ("avx2", "avxvnni", "avx512", "amx")
 COMPUTING = ("base", "kernels", "model", "engine")
 # IEEE 754 asks for one result of these, so that every library gives the same.
 EXACT = {"fma", "fmaf", "sqrt", "sqrtf", "round", "roundf"}

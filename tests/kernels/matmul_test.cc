@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "base/cpu.h"
+#include "tests/kernels/emulated.h"
 #include "tests/kernels/matmul_data.h"
 
 namespace stoker::testing {
@@ -72,6 +73,14 @@ class Matmul : public ::testing::TestWithParam<FileType> {
   const kernels::MatmulKernels& kernels_of(const Table& table) const {
     return table.matmul[static_cast<size_t>(type().type)];
   }
+  /// All but the scalar one; the emulated ones where they have kernels of their own.
+  std::vector<const Table*> tables() const {
+    std::vector<const Table*> all = kernels::runnable_tables();
+    all.erase(all.begin());
+    if (kernels::activation_form(type().type) == kernels::ActForm::kF32) return all;
+    for (const Table* table : emulated_tables()) all.push_back(table);
+    return all;
+  }
 };
 
 // Index of the first float whose bits differ, -1: none.
@@ -111,13 +120,12 @@ TEST_P(Matmul, ScalarIsTheOrderStraightFromTheFile) {
 }
 
 TEST_P(Matmul, EveryTableGivesTheScalarBits) {
-  for (const Table* table : kernels::runnable_tables()) {
-    if (table->isa == Isa::kScalar) continue;
-    for (Fill fill : {Fill::kRandom, Fill::kExtreme, Fill::kMixed}) {
-      for (int64_t k : columns_of(type())) {
-        for (int64_t n : {1, 2, 3, 5, 16, 17, 37}) {
-          Product product(type(), {n == 1 ? 127 : 81, k, n, fill});
-          const std::vector<float> want = product.run(kernels_of(kernels::scalar_table()).many, product.all());
+  for (Fill fill : {Fill::kRandom, Fill::kExtreme, Fill::kMixed}) {
+    for (int64_t k : columns_of(type())) {
+      for (int64_t n : {1, 2, 3, 5, 16, 17, 37}) {
+        Product product(type(), {n == 1 ? 127 : 81, k, n, fill});
+        const std::vector<float> want = product.run(kernels_of(kernels::scalar_table()).many, product.all());
+        for (const Table* table : tables()) {
           const auto& kernels = kernels_of(*table);
           const auto check = [&](const char* name, kernels::MatmulFn matmul) {
             const int64_t at = first_difference(product.run(matmul, product.all()), want);
@@ -141,14 +149,34 @@ TEST_P(Matmul, EveryTableGivesTheScalarBits) {
 TEST_P(Matmul, ManyRowsGiveTheScalarBits) {
   const int64_t short_k = columns_of(type())[1];
   const bool k_quant = kernels::activation_form(type().type) == kernels::ActForm::kA256;
-  for (const auto& [n_rows, k, n] : {std::tuple<int64_t, int64_t, int64_t>{33, short_k, 150}, {16, 13056, 128}}) {
-    if (k != short_k && !k_quant) continue;
+  for (const auto& [n_rows, k, n] : {std::tuple<int64_t, int64_t, int64_t>{33, short_k, 150},
+                                     {16, short_k, 1030},
+                                     {31, 8960, 40},
+                                     {16, 13056, 128}}) {
+    if (k == 13056 && !k_quant) continue;
     Product product(type(), {n_rows, k, n, Fill::kMixed});
     const std::vector<float> want = product.run(kernels_of(kernels::scalar_table()).many, product.all());
-    for (const Table* table : kernels::runnable_tables()) {
+    for (const Table* table : tables()) {
       const int64_t at = first_difference(product.run(kernels_of(*table).many, product.all()), want);
       ASSERT_EQ(at, -1) << isa_name(table->isa) << " k " << k << " row " << at / product.y_stride() << " column "
                         << at % product.y_stride();
+    }
+  }
+}
+
+// Kernels cut rows into tiles; every number of them is cut another way.
+TEST_P(Matmul, AnyNumberOfRowsGivesTheScalarBits) {
+  Product product(type(), {33, columns_of(type())[1], 70, Fill::kMixed});
+  const std::vector<float> whole = product.run(kernels_of(kernels::scalar_table()).many, product.all());
+  for (const Table* table : tables()) {
+    for (int64_t n = 1; n <= 70; ++n) {
+      const std::vector<float> got = product.run(kernels_of(*table).many, {0, product.n_groups(), 0, n});
+      std::vector<float> want(whole.size(), kUntouched);
+      for (int64_t row = 0; row < n; ++row) {
+        std::copy_n(whole.begin() + row * product.y_stride(), product.n_groups() * 16,
+                    want.begin() + row * product.y_stride());
+      }
+      ASSERT_EQ(first_difference(got, want), -1) << isa_name(table->isa) << " rows " << n;
     }
   }
 }
@@ -160,7 +188,7 @@ TEST_P(Matmul, PartsAreThePartsOfTheWhole) {
   const std::vector<float> whole = product.run(kernels_of(kernels::scalar_table()).many, product.all());
   const Product::Part parts[] = {{0, 1, 0, 41}, {9, 10, 3, 4},  {2, 7, 5, 18}, {1, 10, 40, 41}, {3, 4, 0, 2},
                                  {0, 5, 7, 23}, {5, 10, 0, 16}, {4, 4, 0, 41}, {0, 10, 8, 8},   {2, 6, 1, 41}};
-  for (const Table* table : kernels::runnable_tables()) {
+  for (const Table* table : tables()) {
     const auto& kernels = kernels_of(*table);
     for (const Product::Part& part : parts) {
       std::vector<float> want(whole.size(), kUntouched);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/str_cat.h"
 #include "kernels/table.h"
+#include "tests/kernels/emulated.h"
 #include "tests/kernels/reference_dot.h"
 
 namespace stoker::testing {
@@ -64,22 +66,42 @@ TEST(Pick, TypesWithoutKernelsHaveNone) {
 
 // Where matrix products come from, as `stoker inspect --plan` tells it.
 TEST(Pick, OriginIsTold) {
-  const Table& scalar = kernels::scalar_table();
-  for (const Table* table : kernels::runnable_tables()) {
+  std::vector<const Table*> tables = kernels::runnable_tables();
+  for (const Table* table : emulated_tables()) tables.push_back(table);
+  for (const Table* table : tables) {
     const bool wide = table->isa == Isa::kAvx512 || table->isa == Isa::kAmx;
     const bool x86 = wide || table->isa == Isa::kAvx2 || table->isa == Isa::kAvxVnni;
     const bool i8mm = table->isa == Isa::kNeonI8mm, arm = i8mm || table->isa == Isa::kNeon;
+    const Isa floats = wide ? Isa::kAvx512 : x86 ? Isa::kAvx2 : arm ? Isa::kNeon : Isa::kScalar;
+    const Isa integers = x86 || arm ? table->isa : Isa::kScalar;
     for (const FileType& type : kFileTypes) {
-      const auto id = static_cast<size_t>(type.type);
-      const bool integers = kernels::activation_form(type.type) != kernels::ActForm::kF32;
-      const Isa want = wide               ? Isa::kAvx512
-                       : x86              ? Isa::kAvx2
-                       : i8mm && integers ? Isa::kNeonI8mm
-                       : arm              ? Isa::kNeon
-                                          : Isa::kScalar;
-      EXPECT_EQ(table->matmul_isa[id], want) << isa_name(table->isa) << " " << type.name;
-      EXPECT_EQ(table->matmul[id].many == scalar.matmul[id].many, want == Isa::kScalar)
+      const bool is_float = kernels::activation_form(type.type) == kernels::ActForm::kF32;
+      EXPECT_EQ(table->matmul_isa[static_cast<size_t>(type.type)], is_float ? floats : integers)
           << isa_name(table->isa) << " " << type.name;
+    }
+  }
+}
+
+// Whether `a` has kernels for many rows alone, and the others of `b`.
+bool has_only_many(Isa a, Isa b) {
+  return (a == Isa::kAmx && b == Isa::kAvx512) || (a == Isa::kNeonI8mm && b == Isa::kNeon);
+}
+
+TEST(Pick, KernelsAreThoseOfTheirOrigin) {
+  std::vector<const Table*> tables = kernels::runnable_tables();
+  for (const Table* table : emulated_tables()) tables.push_back(table);
+  for (const FileType& type : kFileTypes) {
+    const auto id = static_cast<size_t>(type.type);
+    for (const Table* a : tables) {
+      for (const Table* b : tables) {
+        const Isa from_a = a->matmul_isa[id], from_b = b->matmul_isa[id];
+        if (from_a == from_b) continue;
+        SCOPED_TRACE(str_cat(type.name, " ", isa_name(a->isa), " ", isa_name(b->isa)));
+        EXPECT_NE(a->matmul[id].many, b->matmul[id].many);
+        const bool shared = has_only_many(from_a, from_b) || has_only_many(from_b, from_a);
+        EXPECT_EQ(a->matmul[id].one == b->matmul[id].one, shared);
+        EXPECT_EQ(a->matmul[id].few == b->matmul[id].few, shared);
+      }
     }
   }
 }

@@ -1,0 +1,25 @@
+#include "kernels/avxvnni/matmul_dots.h"
+#include "kernels/avxvnni/matmul_types.h"
+
+namespace stoker::kernels::avxvnni {
+namespace {
+
+#include "kernels/vec/matmul_rows.inc.h"
+//
+#include "kernels/vec/matmul_32.inc.h"
+//
+#include "kernels/vec/matmul_decode.inc.h"
+//
+#include "kernels/vec/matmul_types_32.inc.h"
+
+}  // namespace
+
+const MatmulKernels kMatmulQ4_0 = kernels_of<Family32<Q4_0>>();
+const MatmulKernels kMatmulQ4_1 = kernels_of<Family32<Q4_1>>();
+const MatmulKernels kMatmulQ5_0 = kernels_of<Family32<Q5_0>>();
+const MatmulKernels kMatmulQ5_1 = kernels_of<Family32<Q5_1>>();
+const MatmulKernels kMatmulQ8_0 = kernels_of<Family32<Q8_0>>();
+const MatmulKernels kMatmulIq4Nl = kernels_of<Family32<Iq4Nl>>();
+const MatmulKernels kMatmulMxfp4 = kernels_of<Family32<Mxfp4>>();
+
+}  // namespace stoker::kernels::avxvnni

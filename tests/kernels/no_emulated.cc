@@ -1,0 +1,7 @@
+#include "tests/kernels/emulated.h"
+
+namespace stoker::testing {
+
+std::vector<const kernels::Table*> emulated_tables() { return {}; }
+
+}  // namespace stoker::testing
