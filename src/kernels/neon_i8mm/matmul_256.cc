@@ -66,7 +66,7 @@ struct Tile256 {
         Ints v[8];
         Type::decode(lines, p, c, v);
         const PairedWeights w(v);
-        for (int pair = 0; pair < kRowPairs; ++pair) {
+        STOKER_ROLL for (int pair = 0; pair < kRowPairs; ++pair) {
           STOKER_UNROLL for (int i = 0; i < kSubsHere; ++i) {
             const int sub = block * kSubsHere + i;
             Ints dots[2];
@@ -84,7 +84,7 @@ struct Tile256 {
   // Minimums times the sums of the activations.
   static STOKER_INLINE void add_minimums(const uint8_t* lines, const Block256<Type>& x, Ints (&totals)[kRowPairs][2]) {
     const Factors<Type> mins([&](int j) { return Type::sub_min(lines, j); });
-    for (int pair = 0; pair < kRowPairs; ++pair) {
+    STOKER_ROLL for (int pair = 0; pair < kRowPairs; ++pair) {
       STOKER_UNROLL for (int j = 0; j < Type::kSubs; ++j) {
         const Ints s = twice(x.sums.at[j][pair]);
         STOKER_UNROLL for (int half = 0; half < 2; ++half) {
@@ -100,7 +100,7 @@ struct Tile256 {
     add_totals(lines, x, totals);
     if constexpr (Type::kHasMin) add_minimums(lines, x, minimums);
     const Floats d = Type::scale(lines, header);
-    for (int pair = 0; pair < kRowPairs; ++pair) {
+    STOKER_ROLL for (int pair = 0; pair < kRowPairs; ++pair) {
       const Floats da = twice(x.scales + 2 * pair);
       STOKER_UNROLL for (int half = 0; half < 2; ++half) {
         const Floats scale = spread(d, half), total = to_floats(totals[pair][half]);

@@ -38,7 +38,7 @@ struct Tile32 {
     Type::decode(lines, v);
     const PairedWeights w(v);
     const Floats d = Type::scale(lines, header);
-    STOKER_UNROLL for (int pair = 0; pair < kRowPairs; ++pair) {
+    STOKER_ROLL for (int pair = 0; pair < kRowPairs; ++pair) {
       Ints dots[2];
       dots[0] = dots[1] = Type::kOffset == 0 ? ints(0) : twice(x.starts.at[j][pair]);
       add_products<4>(w, 0, x.q.at[j][pair], dots);

@@ -6,6 +6,9 @@
 
 #include "kernels/neon/matmul_dots.h"
 
+// Loops over pairs of rows: 8 vectors of weights stay in registers, and unrolled code would spill them.
+#define STOKER_ROLL _Pragma("GCC unroll 1")
+
 namespace stoker::kernels::neon_i8mm {
 namespace {
 

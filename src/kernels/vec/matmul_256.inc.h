@@ -87,7 +87,8 @@ struct Family256 {
           if (kFetch == Fetch::kStream || Type::kJumps) touch_lines<Type::kLines>(lines);
           const int64_t at = s * x.n + row;
           const Block256 block{x.q256 + at * 256, x.d256 + at, x.sums256 + at * 16};
-          for_parts<N>([&](int part) __attribute__((always_inline)) {
+          // Four vectors of a 256-block do not fit into registers, not even those of one row.
+          for_parts<(kParts <= 2 ? N : kTileRows)>([&](int part) __attribute__((always_inline)) {
             const uint8_t* lines_here = lines + part * kLineBytes / kParts;
             const uint8_t* header_here = header + part * Type::kHeader / kParts;
             Ints totals[N];
