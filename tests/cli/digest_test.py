@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Digests of the tiny models against tests/golden/digests.txt: the same on every compiler, processor and instruction set.
 
-usage: digest_test.py --stoker BINARY --models DIR [--emulator "qemu-aarch64 -L /usr/aarch64-linux-gnu"] [--short | --record]
+usage: digest_test.py --stoker BINARY --models DIR [--emulator "qemu-aarch64 -L /usr/aarch64-linux-gnu"] [--short [--match GLOB] | --record]
   --short    a few models that cover every class of kernel and block, for emulators
+  --match    only those of these names
   --record   writes the file anew; the commit says why the bits changed
 
 They show drift and are no reference: that the logits are right, tests/model/golden_test.cc says. STOKER_ISA is obeyed.
 """
 import argparse
 import concurrent.futures
+import fnmatch
+import os
 import pathlib
 import shlex
 import subprocess
@@ -50,6 +53,7 @@ def main():
     parser.add_argument("--models", required=True, type=pathlib.Path)
     parser.add_argument("--emulator", default="", type=shlex.split)
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--match", default="*")
     parser.add_argument("--record", action="store_true")
     args = parser.parse_args()
 
@@ -57,6 +61,8 @@ def main():
     if args.short:
         names = [name for name in names if name in SHORT]
         assert len(names) == len(SHORT), set(SHORT) - set(names)
+    names = fnmatch.filter(names, args.match)
+    assert names, f"no model is named {args.match}"
     command = [*args.emulator, args.stoker]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         found = dict(zip(names, pool.map(lambda name: digest(command, args.models / f"{name}.gguf", name), names)))
@@ -66,7 +72,8 @@ def main():
     wrong = [name for name in names if found[name] != want.get(name)]
     for name in wrong:
         print(f"{name}: {found[name]}, recorded is {want.get(name)}", file=sys.stderr)
-    print(f"{len(names) - len(wrong)} of {len(names)} digests are as recorded")
+    isa = os.environ.get("STOKER_ISA", "")
+    print(f"{len(names) - len(wrong)} of {len(names)} digests are as recorded{isa and ' with '}{isa}")
     return 1 if wrong else 0
 
 
