@@ -45,6 +45,7 @@ class Family:
 FAMILIES = {
     "llama": Family(rope="neighbours", routing="renormalized"),
     "qwen2": Family(),
+    "qwen2moe": Family(routing="softmax"),
     "qwen3": Family(qk_norm="head"),
     "qwen3moe": Family(qk_norm="head", routing="renormalized"),
     "olmoe": Family(qk_norm="full", routing="softmax"),
@@ -75,6 +76,7 @@ FAMILIES = {
 }
 # Read elsewhere, or without influence on the result.
 IGNORED_KEYS = {"vocab_size", "embedding_length", "block_count", "feed_forward_length", "expert_feed_forward_length"}
+IGNORED_KEYS |= {"expert_shared_feed_forward_length"}
 
 
 def softmax(z):
@@ -336,7 +338,15 @@ class Model:
             rows, slot = np.nonzero(best == expert)
             h = self.gated(project("gate", expert, x[rows]), project("up", expert, x[rows]))
             out[rows] += weight[rows, slot][:, None] * project("down", expert, h)
-        return out
+        return out + self.shared_expert(x, prefix)
+
+    def shared_expert(self, x, prefix):
+        """What all tokens get, times a weight of its own; 0 where there is none."""
+        gate = self.file.tensor(prefix + "gate_inp_shexp.weight")
+        if gate is None:
+            return 0
+        h = self.gated(self.file.linear(x, prefix + "gate_shexp"), self.file.linear(x, prefix + "up_shexp"))
+        return self.file.linear(h, prefix + "down_shexp") / (1 + np.exp(-(x @ gate)))[:, None]
 
     def layer(self, x, layer, positions):
         block = f"blk.{layer}."

@@ -122,6 +122,13 @@ FAMILIES = {
     ),
     "gemma3-d256": gemma3(window(70), head_dim=256, n_heads=2, n_kv_heads=1, n_layers=6, n_tokens=LONG),
     "mixtral": llama(experts=Experts(8, used=2, ff_dim=160, ff_key="feed_forward_length"), tied=False),
+    "qwen2moe": Shape(
+        "qwen2moe",
+        biases=("q", "k", "v"),
+        rope_base=1e6,
+        tied=False,
+        experts=Experts(8, used=3, ff_dim=48, ff_key="expert_feed_forward_length", shared_ff_dim=112),
+    ),
     "qwen3moe": Shape(
         "qwen3moe",
         head_dim=32,

@@ -31,6 +31,7 @@ class Experts:
     ff_dim: int
     ff_key: str  # the metadata key that holds ff_dim
     biases: bool = False
+    shared_ff_dim: int = 0  # of a shared expert with a weight of its own
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,8 @@ class ModelWriter:
         if s.experts:
             keys |= {"expert_count": s.experts.count, "expert_used_count": s.experts.used}
             keys[s.experts.ff_key] = s.experts.ff_dim
+            if s.experts.shared_ff_dim:
+                keys["expert_shared_feed_forward_length"] = s.experts.shared_ff_dim
         for key, value in (keys | s.keys).items():
             self.key(f"{s.arch}.{key}", value)
 
@@ -267,6 +270,11 @@ class ModelWriter:
             self.weight(prefix + name + "_exps.weight", e.count, n_out, n_in)
             if e.biases:  # large ones, so that gpt-oss's clamps at 7 take part
                 self.random_f32(prefix + name + "_exps.bias", e.count, n_out, std=0.3 if name == "down" else 4.0)
+        if e.shared_ff_dim:
+            self.vector(prefix + "gate_inp_shexp.weight", s.dim, std=0.25)
+            self.linear(prefix + "gate_shexp", e.shared_ff_dim, s.dim)
+            self.linear(prefix + "up_shexp", e.shared_ff_dim, s.dim)
+            self.linear(prefix + "down_shexp", s.dim, e.shared_ff_dim)
 
 
 def add_vocabulary(file, n_vocab):
