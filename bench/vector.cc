@@ -139,6 +139,8 @@ void bench_rows(const Table& table) {
   show("add", [&] { table.add(x.data(), b.data(), kN, y.data()); });
   show("silu_mul", [&] { table.silu_mul(x.data(), b.data(), kN, y.data()); });
   show("gelu_mul", [&] { table.gelu_mul(x.data(), b.data(), kN, y.data()); });
+  show("clamped_silu_mul", [&] { table.clamped_silu_mul(x.data(), b.data(), kN, y.data()); });
+  show("add_scaled", [&] { table.add_scaled(0.5f, x.data(), kN, y.data()); });
   show("rope_halves", [&] { table.rope_halves(y.data(), x.data(), b.data(), kN / 2); });
   show("rope_interleaved", [&] { table.rope_interleaved(y.data(), x.data(), b.data(), kN / 2); });
   show("all_finite", [&] { table.all_finite(x.data(), kN); });

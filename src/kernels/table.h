@@ -38,6 +38,10 @@ struct Table {
   /// y = silu(gate) * up, y = gelu(gate) * up; y may be gate or up.
   void (*silu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
   void (*gelu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
+  /// y = g / (1 + exp(-1.702 g)) * (u + 1), where g = min(gate, 7) and u = up within -7 ... 7. y may be gate or up.
+  void (*clamped_silu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
+  /// y = fma(a, x, y).
+  void (*add_scaled)(float a, const float* x, int64_t n, float* y) noexcept;
   /// x = cap * tanh(x / cap) in place.
   void (*softcap)(float* x, float cap, int64_t n) noexcept;
   /// Rotates pairs (2i, 2i + 1) of x by the angles whose cos and sin are given, n_pairs of each, in place.

@@ -73,6 +73,16 @@ TEST(Vector, GatesSameBits) {
   const std::vector<float> up = odd_values(2880, 7, true);
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.silu_mul(x, up.data(), n, y); });
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu_mul(x, up.data(), n, y); });
+  expect_scalar_bits(
+      [&](const Table& t, const float* x, float* y, int64_t n) { t.clamped_silu_mul(x, up.data(), n, y); });
+}
+
+TEST(Vector, AddScaledSameBits) {
+  const std::vector<float> sum = odd_values(2880, 9, true);
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) {
+    std::copy(x, x + n, y);
+    t.add_scaled(0.3f, sum.data(), n, y);
+  });
 }
 
 /// All magnitudes and both signs, and 1000 neighbours of every place where a function changes its course.
@@ -205,6 +215,16 @@ TEST(Vector, CloseToDouble) {
     const double want = 0.5 * v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v))) * gain[i];
     EXPECT_NEAR(y[i], want, 1e-6 * std::abs(want) + 5e-7 * std::abs(gain[i]));
   }
+  for (float wide : {1.0f, 4.0f}) {  // 4: beyond both clamps
+    std::vector<float> gate(count), up(count);
+    for (size_t i = 0; i < count; ++i) gate[i] = wide * x[i], up[i] = wide * 3 * gain[i];
+    table.clamped_silu_mul(gate.data(), up.data(), n, y.data());
+    for (size_t i = 0; i < count; ++i) {
+      const double g = std::min<double>(gate[i], 7), u = std::clamp<double>(up[i], -7, 7);
+      const double want = g / (1 + std::exp(-1.702 * g)) * (u + 1);
+      EXPECT_NEAR(y[i], want, 2e-6 * std::abs(want) + 1e-9);
+    }
+  }
   y = x;
   table.softcap(y.data(), 2.5f, n);
   for (size_t i = 0; i < count; ++i) EXPECT_NEAR(y[i], 2.5 * std::tanh(x[i] / 2.5), 6e-7);
@@ -216,6 +236,10 @@ TEST(Vector, NaNComesThrough) {
     table->silu_mul(x.data(), one.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->gelu_mul(x.data(), one.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->clamped_silu_mul(x.data(), one.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->clamped_silu_mul(one.data(), x.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->softcap(x.data(), 5.0f, 3);
     EXPECT_TRUE(std::isnan(x[1]) && !std::isnan(x[0]) && !std::isnan(x[2])) << isa_name(table->isa);

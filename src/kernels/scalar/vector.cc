@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/scalar/exact_fma.h"
 #include "kernels/scalar/functions.h"
 #include "kernels/scalar/numbers.h"
 
@@ -29,6 +30,20 @@ void silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept 
 
 void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
   for (int64_t i = 0; i < n; ++i) y[i] = gelu(gate[i]) * up[i];
+}
+
+void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) {
+    // A value that is not a number is not smaller than the bounds and goes through.
+    const float g = 7.0f < gate[i] ? 7.0f : gate[i];
+    float u = 7.0f < up[i] ? 7.0f : up[i];
+    u = -7.0f > u ? -7.0f : u;
+    y[i] = g / (1.0f + exp(-(1.702f * g))) * (u + 1.0f);
+  }
+}
+
+void add_scaled(float a, const float* x, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = exact_fma(a, x[i], y[i]);
 }
 
 void softcap(float* x, float cap, int64_t n) noexcept {

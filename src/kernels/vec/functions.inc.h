@@ -8,6 +8,8 @@ void add(const float* x, const float* b, int64_t n, float* y) noexcept;
 void scale(const float* x, float s, int64_t n, float* y) noexcept;
 void silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
 void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
+void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
+void add_scaled(float a, const float* x, int64_t n, float* y) noexcept;
 void softcap(float* x, float cap, int64_t n) noexcept;
 void rope_interleaved(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept;
 void rope_halves(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept;

@@ -26,6 +26,19 @@ void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept 
   map(gate, up, n, y, [](Floats g, Floats u) { return mul(gelu(g), u); });
 }
 
+void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  map(gate, up, n, y, [](Floats g, Floats u) {
+    g = min(floats(7.0f), g);
+    u = max(floats(-7.0f), min(floats(7.0f), u));
+    const Floats swish = div(g, add(floats(1.0f), exp(negate(mul(floats(1.702f), g)))));
+    return mul(swish, add(u, floats(1.0f)));
+  });
+}
+
+void add_scaled(float a, const float* x, int64_t n, float* y) noexcept {
+  map(x, y, n, y, [a](Floats v, Floats w) { return fma(floats(a), v, w); });
+}
+
 void softcap(float* x, float cap, int64_t n) noexcept {
   const float inverse = 1.0f / cap;
   map(x, x, n, x, [=](Floats v, Floats) { return mul(floats(cap), tanh(mul(v, floats(inverse)))); });
