@@ -67,6 +67,8 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
   app.add_option("--kv-type", args.kv_type, "Element type of the key-value cache: q8_0, f16, bf16 or f32")
       ->type_name("TYPE")
       ->capture_default_str();
+  app.add_flag("--yarn-truncate", args.yarn_truncate,
+               "Round the bounds of YaRN where the model was trained without (gpt-oss), as other engines do");
   app.add_option("--override", args.overrides, "KEY=VALUE in place of the file's metadata, for those who know better")
       ->type_name("KEY=VALUE");
 }
@@ -93,6 +95,7 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
     if (at == 0 || at == std::string::npos) return bad(str_cat("--override ", quoted(text), ": wanted KEY=VALUE"));
     options.overrides[text.substr(0, at)] = text.substr(at + 1);
   }
+  if (args.yarn_truncate) options.overrides["rope.scaling.yarn_truncate"] = "1";
   return engine::Engine::open(std::move(options));
 }
 

@@ -62,6 +62,7 @@ struct ModelArgs {
   int64_t context = 0;
   int64_t batch = 512;
   std::string kv_type = "f16";
+  bool yarn_truncate = false;
   std::vector<std::string> overrides;
 };
 void add_model_options(CLI::App& app, ModelArgs& args);

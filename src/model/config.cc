@@ -35,6 +35,8 @@ constexpr KeySpec kCommonKeys[] = {
      .field = &ModelConfig::rope_original_context,
      .min = 0,
      .max = 1 << 30},
+    // In no file: for comparisons with engines that round where the original model does not.
+    {.key = "rope.scaling.yarn_truncate", .field = &ModelConfig::yarn_truncate, .min = 0, .max = 1},
     {.key = "rope.scaling.attn_factor", .field = &ModelConfig::rope_attn_factor, .min = 1e-3, .max = 1e3},
 };
 
@@ -42,17 +44,22 @@ constexpr KeySpec kCommonKeys[] = {
 /// answer as if they were absent.
 struct RefusedKey {
   std::string_view key;
-  double neutral;  ///< The value that means "off".
+  double off, also_off;  ///< The values that change nothing.
   std::string_view what;
 };
 constexpr RefusedKey kRefused[] = {
-    {"expert_count", 0, "mixture-of-experts layers"},
-    {"attention.clamp_kqv", 0, "clamped q, k and v"},
-    {"attention.temperature_scale", 0, "query temperature"},
-    {"attention.scale", 0, "an attention scale of its own"},
-    {"logit_scale", 0, "scaled logits"},
-    {"residual_scale", 0, "scaled residuals"},
-    {"embedding_scale", 0, "scaled embeddings"},
+    {"expert_count", 0, 1, "mixture-of-experts layers"},
+    {"expert_shared_feed_forward_length", 0, 0, "shared experts"},
+    {"expert_shared_count", 0, 0, "shared experts"},
+    {"expert_group_count", 0, 1, "groups of experts"},
+    {"expert_weights_scale", 0, 1, "scaled expert weights"},
+    {"leading_dense_block_count", 0, 0, "dense layers before those with experts"},
+    {"attention.clamp_kqv", 0, 0, "clamped q, k and v"},
+    {"attention.temperature_scale", 0, 0, "query temperature"},
+    {"attention.scale", 0, 0, "an attention scale of its own"},
+    {"logit_scale", 0, 0, "scaled logits"},
+    {"residual_scale", 0, 0, "scaled residuals"},
+    {"embedding_scale", 0, 0, "scaled embeddings"},
 };
 
 /// Reads keys of one file and architecture, overrides first.
@@ -249,10 +256,19 @@ Status refuse_unread_keys(KeyReader& keys, const Arch& arch) {
         std::any_of(arch.keys.begin(), arch.keys.end(), [&](const KeySpec& k) { return k.key == refused.key; });
     if (read) continue;
     STOKER_TRY(std::optional<double> value, keys.real(std::string(refused.key), false));
-    if (value && *value != refused.neutral) {
+    if (value && *value != refused.off && *value != refused.also_off) {
       return Error{ErrorCode::kUnsupported, str_cat("key ", keys.full(refused.key), " is ", *value, ": ", refused.what,
                                                     " are not run by this version for ", arch.name)};
     }
+  }
+  return Ok{};
+}
+
+Status check_experts(KeyReader& keys, ModelConfig& config) {
+  if (config.n_experts <= 1) config.n_experts = config.n_used_experts = 0;
+  if (config.n_used_experts < (config.n_experts ? 1 : 0) || config.n_used_experts > config.n_experts) {
+    return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("expert_used_count"), " is ", config.n_used_experts,
+                                              ", wanted 1 to ", config.n_experts, ", the number of experts")};
   }
   return Ok{};
 }
@@ -291,6 +307,7 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   for (const KeySpec& spec : kCommonKeys) STOKER_TRY_STATUS(keys.read(spec, config));
   for (const KeySpec& spec : arch->keys) STOKER_TRY_STATUS(keys.read(spec, config));
   STOKER_TRY_STATUS(refuse_unread_keys(keys, *arch));
+  STOKER_TRY_STATUS(check_experts(keys, config));
   STOKER_TRY(std::optional<bool> causal, file.boolean(keys.full("attention.causal")));
   if (causal && !*causal) {
     return Error{ErrorCode::kUnsupported, str_cat("key ", keys.full("attention.causal"), " is false: ", arch->name,

@@ -42,6 +42,10 @@ struct ModelConfig {
   PerLayer ff_dim;             ///< feed_forward_length
   int64_t k_dim = 0;           ///< attention.key_length: per head, of q and k.
   int64_t v_dim = 0;           ///< attention.value_length
+  int64_t n_experts = 0;       ///< expert_count; 0 when it is 0 or 1: the layers are dense.
+  int64_t n_used_experts = 0;  ///< expert_used_count: per token.
+  int64_t expert_ff_dim = 0;   ///< expert_feed_forward_length
+  int64_t shared_ff_dim = 0;   ///< expert_shared_feed_forward_length; 0: no shared expert.
   float norm_eps = 0;          ///< attention.layer_norm_rms_epsilon
 
   int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
@@ -52,6 +56,7 @@ struct ModelConfig {
   RopeScaling rope_scaling = RopeScaling::kNone;
   float rope_factor = 0;              ///< rope.scaling.factor; 0: no scaling.
   int64_t rope_original_context = 0;  ///< rope.scaling.original_context_length
+  int64_t yarn_truncate = 1;          ///< rope.scaling.yarn_truncate: YaRN's bounds are rounded outwards.
   float rope_attn_factor = 1;         ///< rope.scaling.attn_factor: multiplies cos and sin.
 
   int64_t window = 0;         ///< attention.sliding_window: positions that a query of a sliding layer sees; 0: all.

@@ -33,6 +33,29 @@ struct TileRows {
 /// Most queries of a call of attention whose tiles are shared among workers; with more, sharing the queries is as good.
 inline constexpr int kMostSharingQueries = 16;
 
+/// Tables that quantized activations are written to.
+struct QuantizedTables {
+  int8_t *q256 = nullptr, *q32 = nullptr;
+  float *d256 = nullptr, *d32 = nullptr;
+  int16_t *sums256 = nullptr, *sums32 = nullptr;
+};
+
+/// Which expert does what in the layer in flight. A choice is one of a token's experts, number row * n_used + rank;
+/// sorted by expert, then by choice, they are the rows of the buffers of experts.
+struct ExpertRows {
+  int64_t n = 0;              ///< Choices.
+  int32_t* expert = nullptr;  ///< [n], by choice.
+  float* weight = nullptr;    ///< [n], by choice.
+  int32_t* row_of = nullptr;  ///< [n]: the choice's row.
+  int32_t* choice = nullptr;  ///< [n]: the row's choice.
+  int32_t* first = nullptr;   ///< [n_experts + 1]: the first row of each expert.
+  int32_t* active = nullptr;  ///< [n_active]: the experts that have rows, ascending.
+  int64_t n_active = 0;
+  uint8_t* bad = nullptr;       ///< [n]: as Exec::bad, by row.
+  int32_t* produced = nullptr;  ///< [n], in debug builds: groups of the down projection that were written.
+  QuantizedTables quantized{};
+};
+
 struct Exec {
   const Plan* plan = nullptr;
   const kernels::Table* table = nullptr;
@@ -51,13 +74,9 @@ struct Exec {
   std::array<float*, 2> rope_cos{}, rope_sin{};  ///< Per rope table: [n_tokens][rope_stride]
   int64_t rope_stride = 0;
 
-  /// Tables that quantized activations are written to; `activations` are the same as the products read them.
-  struct {
-    int8_t *q256, *q32;
-    float *d256, *d32;
-    int16_t *sums256, *sums32;
-  } quantized{};
-  kernels::Activations activations{};
+  QuantizedTables quantized{};
+  kernels::Activations activations{};  ///< What the products of the next step read.
+  ExpertRows experts{};
 
   uint8_t* bad = nullptr;        ///< [n_rows]: set when a quantizer met a value that is not finite.
   int32_t* first_bad = nullptr;  ///< [n_tokens], by row at the start: 1 + index of the step that found it; 0: fine.
@@ -86,20 +105,30 @@ struct Exec {
   }
 };
 
-/// Quantizes rows [begin, end) of `step.in` into the tables of `exec` and marks rows that are not finite.
+/// Quantizes rows [begin, end) of `step.in` into the tables of `exec`, or into those of experts, and marks rows that
+/// are not finite.
 void quantize_rows(const Step& step, Exec& exec, int64_t begin, int64_t end) noexcept;
 /// Where the products of the next step read, set up by one worker before the barrier.
 void point_activations(const Step& step, Exec& exec) noexcept;
+/// x += bias, where there is one.
+void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept;
+using GateFn = void (*)(const float*, const float*, int64_t, float*) noexcept;
+GateFn gate_of(const kernels::Table& table, Activation activation) noexcept;
 
 // The steps. Each is run by all workers, who split rows, heads or groups of 16 matrix rows.
 void embed_step(const Step&, Exec&, Worker&) noexcept;
 void norm_step(const Step&, Exec&, Worker&) noexcept;     ///< residual += branch; normed = norm(residual); quantized.
-void product_step(const Step&, Exec&, Worker&) noexcept;  ///< up to three matrices times the quantized activations.
+void product_step(const Step&, Exec&, Worker&) noexcept;  ///< up to four matrices times the quantized activations.
+void qk_norm_step(const Step&, Exec&, Worker&) noexcept;  ///< Norm of whole q and k vectors.
 void qkv_step(const Step&, Exec&, Worker&) noexcept;      ///< bias, norm, rotation of q and k; K and V into the pages.
 void gather_step(const Step&, Exec&, Worker&) noexcept;   ///< From here on only output rows are in flight.
 void attention_step(const Step&, Exec&, Worker&) noexcept;
-void quantize_step(const Step&, Exec&, Worker&) noexcept;   ///< attended: quantized.
-void gated_act_step(const Step&, Exec&, Worker&) noexcept;  ///< gate = act(gate + bias) * (up + bias), quantized.
+void quantize_step(const Step&, Exec&, Worker&) noexcept;        ///< attended: quantized.
+void gated_act_step(const Step&, Exec&, Worker&) noexcept;       ///< gate = act(gate + bias) * (up + bias), quantized.
+void route_step(const Step&, Exec&, Worker&) noexcept;           ///< Experts of each row; their rows gathered.
+void expert_product_step(const Step&, Exec&, Worker&) noexcept;  ///< Each active expert's matrices times its rows.
+void expert_act_step(const Step&, Exec&, Worker&) noexcept;      ///< As gated_act_step, on the rows of experts.
+void combine_step(const Step&, Exec&, Worker&) noexcept;  ///< branch = sum of the experts' outputs in order of rank.
 
 /// Some groups of 16 rows of one matrix times rows [row_begin, row_end) of the activations; `y` is the output of row 0.
 struct Product {
@@ -108,6 +137,7 @@ struct Product {
   int64_t row_begin, row_end;
   float* y;
   int64_t y_stride;
+  const std::byte* data = nullptr;  ///< In place of the target's: one of several experts.
 };
 void multiply(const Product& product, const Exec& exec, const Worker& worker) noexcept;
 /// Groups of 16 matrix rows in one piece of work.

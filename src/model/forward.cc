@@ -19,13 +19,27 @@ constexpr int64_t kLogitsBytes = 32 << 20;
 struct Sizes {
   int64_t stride, rows;  // logits
   int64_t rope_stride;
-  int64_t activations, quantized, logits, scratch, worker_scratch, parts;  // bytes
+  int64_t expert_rows;                                                              // of the buffers of experts
+  int64_t activations, quantized, experts, logits, scratch, worker_scratch, parts;  // bytes
 };
 
-int64_t quantized_row_bytes(const Plan& plan) {
-  const int64_t super_blocks = (plan.max_k + 255) / 256;
+constexpr int64_t kTables = 6;  // each begins at a multiple of 64 bytes
+
+int64_t quantized_bytes(Forms forms, int64_t max_k, int64_t n_rows) {
+  const int64_t super_blocks = (max_k + 255) / 256 * n_rows;
   // Values, scales and sums of one super-block, in both forms.
-  return super_blocks * ((plan.forms.a256 ? 256 + 4 + 32 : 0) + (plan.forms.a32 ? 256 + 32 + 16 : 0));
+  return super_blocks * ((forms.a256 ? 256 + 4 + 32 : 0) + (forms.a32 ? 256 + 32 + 16 : 0)) + kTables * 64;
+}
+
+/// Everything of experts that grows with the rows: buffers, tables, lists (six, and one by expert; see place_experts).
+int64_t expert_bytes(const Plan& plan, int64_t n_rows) {
+  if (n_rows == 0) return 0;
+  int64_t floats = 0;
+  for (int b = 0; b < kBufs; ++b) {
+    if (is_of_experts(static_cast<Buf>(b))) floats += plan.row_floats[static_cast<size_t>(b)];
+  }
+  const int64_t lists = 6 * round_up<int64_t>(n_rows * 4, 64) + 2 * round_up<int64_t>((plan.moe.n_experts + 1) * 4, 64);
+  return floats * 4 * n_rows + quantized_bytes(plan.moe.forms, plan.moe.max_k, n_rows) + lists;
 }
 
 Sizes sizes_of(const Plan& plan, const Runner::Options& options, int n_workers) {
@@ -34,15 +48,35 @@ Sizes sizes_of(const Plan& plan, const Runner::Options& options, int n_workers) 
   s.rows = std::clamp<int64_t>(kLogitsBytes / (s.stride * 4), 1, std::max<int64_t>(1, options.max_logits));
   s.rope_stride = round_up<int64_t>(plan.config->rope_dims / 2, 16);
   int64_t floats = 2 * static_cast<int64_t>(plan.ropes.size()) * s.rope_stride;
-  for (int64_t row : plan.row_floats) floats += row;
+  for (int b = 0; b < kBufs; ++b) {
+    if (!is_of_experts(static_cast<Buf>(b))) floats += plan.row_floats[static_cast<size_t>(b)];
+  }
   s.activations = floats * 4 * options.max_rows;
-  s.quantized = quantized_row_bytes(plan) * options.max_rows + 6 * 64;
+  s.quantized = quantized_bytes(plan.forms, plan.max_k, options.max_rows);
+  s.expert_rows = options.max_rows * plan.moe.n_used;
+  s.experts = expert_bytes(plan, s.expert_rows);
   s.logits = s.rows * s.stride * 4;
   const kernels::AttentionPart part(kMostSharingQueries, static_cast<int>(plan.config->v_dim));
   s.parts = n_workers > 1 ? std::max<int64_t>(options.parts_bytes, 3 * part.total * 4) : 0;
   s.worker_scratch = round_up<int64_t>(std::max(kernels::kMatmulScratchBytes, plan.attention_scratch + s.parts), 4096);
   s.scratch = s.worker_scratch * n_workers;
   return s;
+}
+
+/// The tables of quantized rows lie where the most rows put them; only their strides follow the rows in flight.
+void place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::byte* at, QuantizedTables& tables) {
+  const int64_t super_blocks = (max_k + 255) / 256 * n_rows;
+  const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes * super_blocks, 64)); };
+  if (forms.a256) {
+    tables.q256 = reinterpret_cast<int8_t*>(take(256));
+    tables.d256 = reinterpret_cast<float*>(take(4));
+    tables.sums256 = reinterpret_cast<int16_t*>(take(32));
+  }
+  if (forms.a32) {
+    tables.q32 = reinterpret_cast<int8_t*>(take(256));
+    tables.d32 = reinterpret_cast<float*>(take(32));
+    tables.sums32 = reinterpret_cast<int16_t*>(take(16));
+  }
 }
 
 bool wants(const Range& range) { return range.end > range.begin; }
@@ -59,8 +93,10 @@ Range output_range(const Span& span) {
 std::vector<Ledger::Line> Runner::memory(const Plan& plan, const Options& options, int n_workers) {
   const Sizes s = sizes_of(plan, options, n_workers);
   const auto line = [](const char* name, int64_t bytes) { return Ledger::Line{name, static_cast<uint64_t>(bytes), 0}; };
-  return {line("activations", s.activations), line("int8 activations", s.quantized), line("logits", s.logits),
-          line("worker scratch", s.scratch)};
+  std::vector<Ledger::Line> lines = {line("activations", s.activations), line("int8 activations", s.quantized),
+                                     line("logits", s.logits), line("worker scratch", s.scratch)};
+  if (s.experts > 0) lines.insert(lines.begin() + 2, line("expert activations", s.experts));
+  return lines;
 }
 
 Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Ledger& ledger, Options options) {
@@ -73,6 +109,9 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   const Sizes s = sizes_of(plan, options, pool.size());
   STOKER_TRY(r.activations_, Buffer::allocate(ledger, "activations", static_cast<uint64_t>(s.activations)));
   STOKER_TRY(r.quantized_, Buffer::allocate(ledger, "int8 activations", static_cast<uint64_t>(s.quantized)));
+  if (s.experts > 0) {
+    STOKER_TRY(r.experts_, Buffer::allocate(ledger, "expert activations", static_cast<uint64_t>(s.experts)));
+  }
   STOKER_TRY(r.logits_, Buffer::allocate(ledger, "logits", static_cast<uint64_t>(s.logits)));
   STOKER_TRY(r.scratch_, Buffer::allocate(ledger, "worker scratch", static_cast<uint64_t>(s.scratch)));
   r.logits_rows_ = s.rows;
@@ -86,7 +125,9 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   e.table = plan.table;
   float* at = r.activations_.as<float>();
   const auto take = [&](int64_t floats) { return std::exchange(at, at + floats * options.max_rows); };
-  for (size_t b = 0; b < kBufs; ++b) e.buffers[b] = take(plan.row_floats[b]);
+  for (size_t b = 0; b < kBufs; ++b) {
+    if (!is_of_experts(static_cast<Buf>(b))) e.buffers[b] = take(plan.row_floats[b]);
+  }
   e.rope_stride = s.rope_stride;
   for (size_t i = 0; i < plan.ropes.size(); ++i) {
     e.rope_cos[i] = take(s.rope_stride);
@@ -95,7 +136,8 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   e.scratch = r.scratch_.data();
   e.scratch_stride = s.worker_scratch;
   e.parts_bytes = s.parts;
-  r.place_quantized();
+  place_tables(plan.forms, plan.max_k, options.max_rows, r.quantized_.data(), e.quantized);
+  if (s.experts > 0) r.place_experts(s.expert_rows);
 
   const auto n = static_cast<size_t>(options.max_rows);
   for (auto* v : {&r.tokens_, &r.first_bad_}) v->reserve(n);
@@ -107,21 +149,23 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   return runner;
 }
 
-void Runner::place_quantized() {
-  const int64_t super_blocks = (plan_.max_k + 255) / 256 * options_.max_rows;
-  std::byte* at = quantized_.data();
-  const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes * super_blocks, 64)); };
-  auto& q = exec_.quantized;
-  if (plan_.forms.a256) {
-    q.q256 = reinterpret_cast<int8_t*>(take(256));
-    q.d256 = reinterpret_cast<float*>(take(4));
-    q.sums256 = reinterpret_cast<int16_t*>(take(32));
+void Runner::place_experts(int64_t n_rows) {
+  std::byte* at = experts_.data();
+  const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes, 64)); };
+  for (size_t b = 0; b < kBufs; ++b) {
+    if (!is_of_experts(static_cast<Buf>(b))) continue;
+    exec_.buffers[b] = reinterpret_cast<float*>(take(plan_.row_floats[b] * 4 * n_rows));
   }
-  if (plan_.forms.a32) {
-    q.q32 = reinterpret_cast<int8_t*>(take(256));
-    q.d32 = reinterpret_cast<float*>(take(32));
-    q.sums32 = reinterpret_cast<int16_t*>(take(16));
+  ExpertRows& rows = exec_.experts;
+  for (int32_t** list : {&rows.expert, &rows.row_of, &rows.choice, &rows.produced}) {
+    *list = reinterpret_cast<int32_t*>(take(n_rows * 4));
   }
+  rows.weight = reinterpret_cast<float*>(take(n_rows * 4));
+  rows.bad = reinterpret_cast<uint8_t*>(take(n_rows));
+  for (int32_t** list : {&rows.first, &rows.active}) {
+    *list = reinterpret_cast<int32_t*>(take((plan_.moe.n_experts + 1) * 4));
+  }
+  place_tables(plan_.moe.forms, plan_.moe.max_k, n_rows, at, rows.quantized);
 }
 
 Status Runner::check(Batch batch, bool consumed) const {

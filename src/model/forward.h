@@ -98,8 +98,8 @@ class Runner {
     int64_t n = 0;
     int64_t first = 0;  ///< First logits index.
   };
-  /// The tables of quantized rows lie where max_rows puts them; only their strides follow the rows in flight.
-  void place_quantized();
+  /// Lays out what experts write, for this many of their rows.
+  void place_experts(int64_t n_rows);
   Status check(Batch batch, bool consumed) const;
   Status reserve(Batch batch) const;
   void lay_out(Batch batch);
@@ -112,7 +112,7 @@ class Runner {
   Options options_;
   int64_t logits_rows_ = 0;
   int64_t logits_stride_ = 0;
-  Buffer activations_, quantized_, logits_, scratch_;
+  Buffer activations_, quantized_, experts_, logits_, scratch_;
   Exec exec_;
   std::vector<int32_t> tokens_, first_bad_;
   std::vector<int64_t> positions_, output_rows_, hidden_rows_;

@@ -35,8 +35,43 @@ bool is_plain_float(TensorType type) {
 
 }  // namespace
 
-Status WeightPlan::add(const gguf::File& file, const std::string& name, Matrix* matrix, Vector* vector,
-                       std::vector<int64_t> shape, bool required) {
+Result<uint64_t> WeightPlan::add_vector(const gguf::TensorInfo& tensor, Vector& vector,
+                                        std::span<const int64_t> shape) {
+  if (!is_plain_float(tensor.type())) {
+    return Error{ErrorCode::kUnsupported, str_cat("tensor ", tensor.name, " has type ", gguf::type_name(tensor.type()),
+                                                  ", wanted F32, F16 or BF16")};
+  }
+  vector.name = tensor.name;
+  vector.n = 1;
+  for (int64_t size : shape) vector.n *= size;
+  window_bytes_ = std::max(window_bytes_, round_up<uint64_t>(tensor.bytes, 4096));
+  return static_cast<uint64_t>(round_up<int64_t>(vector.n, 16)) * sizeof(float);
+}
+
+Result<uint64_t> WeightPlan::add_matrix(const gguf::TensorInfo& tensor, Target to, std::span<const int64_t> shape) {
+  if (static_cast<size_t>(tensor.type_id) >= kernels::kTypeIds || !kernels::scalar_table().matmul[tensor.type_id].one) {
+    return Error{ErrorCode::kUnsupported, str_cat("tensor ", tensor.name, " has type ", gguf::type_name(tensor.type()),
+                                                  ", which no kernel of this version multiplies")};
+  }
+  Matrix& matrix = *to.matrix;
+  const int64_t n_out = shape[shape.size() - 2], n_in = shape.back();
+  if (to.expert == 0) {
+    matrix.name = tensor.name;
+    matrix.type = tensor.type();
+    matrix.n_out = n_out;
+    matrix.n_in = n_in;
+    matrix.group_bytes = kernels::group_bytes(tensor.type(), n_in);
+  } else if (tensor.type() != matrix.type) {
+    return Error{ErrorCode::kUnsupported, str_cat("tensor ", tensor.name, " has type ", gguf::type_name(tensor.type()),
+                                                  ", wanted ", gguf::type_name(matrix.type), " as ", matrix.name)};
+  }
+  const uint64_t group = 16 * tensor.bytes / static_cast<uint64_t>(to.n_experts * n_out);
+  window_bytes_ = std::max(window_bytes_, round_up<uint64_t>(group, 4096));
+  return static_cast<uint64_t>(to.n_experts * matrix.bytes());
+}
+
+Status WeightPlan::add(const gguf::File& file, const std::string& name, Target to, std::vector<int64_t> shape,
+                       bool required) {
   const gguf::TensorInfo* tensor = file.find_tensor(name);
   if (!tensor) {
     if (!required) return Ok{};
@@ -46,53 +81,54 @@ Status WeightPlan::add(const gguf::File& file, const std::string& name, Matrix* 
     return Error{ErrorCode::kCorrupt,
                  str_cat("tensor ", name, " has shape ", shape_text(tensor->shape), ", wanted ", shape_text(shape))};
   }
-  const uint64_t offset = bytes_;
-  uint64_t size = 0;
-  if (vector) {
-    if (!is_plain_float(tensor->type())) {
-      return Error{ErrorCode::kUnsupported, str_cat("tensor ", name, " has type ", gguf::type_name(tensor->type()),
-                                                    ", wanted F32, F16 or BF16")};
-    }
-    vector->name = name;
-    vector->n = shape[0];
-    size = static_cast<uint64_t>(round_up<int64_t>(shape[0], 16)) * sizeof(float);
-  } else {
-    if (static_cast<size_t>(tensor->type_id) >= kernels::kTypeIds ||
-        !kernels::scalar_table().matmul[tensor->type_id].one) {
-      return Error{ErrorCode::kUnsupported, str_cat("tensor ", name, " has type ", gguf::type_name(tensor->type()),
-                                                    ", which no kernel of this version multiplies")};
-    }
-    *matrix = {.name = name,
-               .type = tensor->type(),
-               .n_out = shape[0],
-               .n_in = shape[1],
-               .group_bytes = kernels::group_bytes(tensor->type(), shape[1]),
-               .data = nullptr};
-    size = static_cast<uint64_t>(matrix->bytes());
-  }
-  const uint64_t least = vector ? tensor->bytes : 16 * tensor->bytes / static_cast<uint64_t>(shape[0]);
-  window_bytes_ = std::max(window_bytes_, round_up<uint64_t>(least, 4096));
-  slots_.push_back({tensor, matrix, vector, offset});
+  STOKER_TRY(const uint64_t size, to.vector ? add_vector(*tensor, *to.vector, shape) : add_matrix(*tensor, to, shape));
+  slots_.push_back({tensor, to, bytes_});
   file_bytes_ += tensor->bytes;
   bytes_ += round_up<uint64_t>(size, 64);
   return Ok{};
+}
+
+/// One stacked tensor, or as in the first files of Mixtral one tensor per expert: "ffn_up_exps.weight" or
+/// "ffn_up.0.weight" and so on.
+Status WeightPlan::add_experts(const gguf::File& file, const std::string& name, ExpertMatrix& experts,
+                               std::vector<int64_t> shape, bool required) {
+  constexpr std::string_view kStacked = "_exps.weight";
+  const std::string base = name.substr(0, name.size() - kStacked.size());
+  const auto of_expert = [&](int64_t expert) { return str_cat(base, ".", expert, ".weight"); };
+  experts.n_experts = shape[0];
+  if (file.find_tensor(name) || !file.find_tensor(of_expert(0))) {
+    return add(file, name, {.matrix = &experts, .n_experts = experts.n_experts}, std::move(shape), required);
+  }
+  for (int64_t expert = 0; expert < shape[0]; ++expert) {
+    STOKER_TRY_STATUS(add(file, of_expert(expert), {.matrix = &experts, .expert = expert}, {shape[1], shape[2]}, true));
+  }
+  return Ok{};
+}
+
+Status WeightPlan::add_tensor(const gguf::File& file, const std::string& name, const TensorSpec& spec,
+                              const ModelConfig& config, int64_t layer, LayerWeights& weights, bool required) {
+  const int64_t rows = resolve(spec.rows, config, layer), cols = resolve(spec.cols, config, layer);
+  if (auto matrix = std::get_if<Matrix LayerWeights::*>(&spec.slot)) {
+    return add(file, name, {.matrix = &(weights.*(*matrix))}, {rows, cols}, required);
+  }
+  if (auto vector = std::get_if<Vector LayerWeights::*>(&spec.slot)) {
+    return add(file, name, {.vector = &(weights.*(*vector))}, {rows}, required);
+  }
+  if (auto experts = std::get_if<ExpertMatrix LayerWeights::*>(&spec.slot)) {
+    return add_experts(file, name, weights.*(*experts), {config.n_experts, rows, cols}, required);
+  }
+  ExpertVector& vector = weights.*std::get<ExpertVector LayerWeights::*>(spec.slot);
+  vector.n_each = rows;
+  return add(file, name, {.vector = &vector}, {config.n_experts, rows}, required);
 }
 
 Status WeightPlan::add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights) {
   const std::string prefix = str_cat("blk.", layer, ".");
   const bool fused = file.find_tensor(prefix + "attn_qkv.weight") != nullptr;
   for (const TensorSpec& spec : config.arch->tensors) {
-    const bool required = spec.need == Need::kRequired || (spec.need == Need::kUnlessFused && !fused);
-    if (spec.need == Need::kUnlessFused && fused) continue;
-    const int64_t rows = resolve(spec.rows, config, layer);
-    const std::string name = prefix + std::string(spec.name);
-    if (auto matrix = std::get_if<Matrix LayerWeights::*>(&spec.slot)) {
-      STOKER_TRY_STATUS(
-          add(file, name, &(weights.*(*matrix)), nullptr, {rows, resolve(spec.cols, config, layer)}, required));
-    } else {
-      STOKER_TRY_STATUS(
-          add(file, name, nullptr, &(weights.*std::get<Vector LayerWeights::*>(spec.slot)), {rows}, required));
-    }
+    if (!may_have(spec.need, config) || (spec.need == Need::kUnlessFused && fused)) continue;
+    STOKER_TRY_STATUS(
+        add_tensor(file, prefix + std::string(spec.name), spec, config, layer, weights, spec.need != Need::kOptional));
   }
   return Ok{};
 }
@@ -111,10 +147,10 @@ Result<WeightPlan> WeightPlan::make(const gguf::File& file, const ModelConfig& c
     const std::string name(spec.name);
     if (auto matrix = std::get_if<Matrix Weights::*>(&spec.slot)) {
       STOKER_TRY_STATUS(
-          plan.add(file, name, &(weights.*(*matrix)), nullptr, {rows, resolve(spec.cols, config, 0)}, required));
+          plan.add(file, name, {.matrix = &(weights.*(*matrix))}, {rows, resolve(spec.cols, config, 0)}, required));
     } else {
-      STOKER_TRY_STATUS(
-          plan.add(file, name, nullptr, &(weights.*std::get<Vector Weights::*>(spec.slot)), {rows}, required));
+      Vector& vector = weights.*std::get<Vector Weights::*>(spec.slot);
+      STOKER_TRY_STATUS(plan.add(file, name, {.vector = &vector}, {rows}, required));
     }
   }
   weights.tied = weights.output.name.empty();
@@ -157,16 +193,19 @@ std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena) const {
   std::vector<Piece> pieces;
   for (const Slot& slot : slots_) {
     std::byte* at = arena + slot.offset;
-    if (slot.vector) {
-      slot.vector->data = reinterpret_cast<float*>(at);
-      pieces.push_back({&slot, 0, 0});
+    if (slot.to.vector) {
+      slot.to.vector->data = reinterpret_cast<float*>(at);
+      pieces.push_back({&slot, 0, 0, 0});
       continue;
     }
-    slot.matrix->data = at;
-    const auto row_bytes = static_cast<int64_t>(slot.tensor->bytes) / slot.matrix->n_out;
+    Matrix& w = *slot.to.matrix;
+    if (slot.to.expert == 0) w.data = at;
+    const auto row_bytes = static_cast<int64_t>(slot.tensor->bytes) / (slot.to.n_experts * w.n_out);
     const int64_t groups = std::max<int64_t>(1, static_cast<int64_t>(window_bytes_) / (16 * row_bytes));
-    for (int64_t g = 0; g < slot.matrix->n_groups(); g += groups) {
-      pieces.push_back({&slot, g, std::min(slot.matrix->n_groups(), g + groups)});
+    for (int64_t expert = 0; expert < slot.to.n_experts; ++expert) {
+      for (int64_t g = 0; g < w.n_groups(); g += groups) {
+        pieces.push_back({&slot, g, std::min(w.n_groups(), g + groups), expert});
+      }
     }
   }
   return pieces;
@@ -180,23 +219,26 @@ struct WeightPlan::Filler {
 
   Status fill(const Piece& piece, std::span<std::byte> window) const {
     STOKER_TRY(const uint64_t bytes,
-               piece.slot->vector ? fill_vector(*piece.slot, window) : fill_groups(piece, window));
+               piece.slot->to.vector ? fill_vector(*piece.slot, window) : fill_groups(piece, window));
     if (on_bytes) on_bytes(bytes);
     return Ok{};
   }
 
   Result<uint64_t> fill_vector(const Slot& slot, std::span<std::byte> window) const {
     STOKER_TRY(const std::span<std::byte> bytes, reader.read(*slot.tensor, 0, slot.tensor->bytes, window));
-    STOKER_TRY_STATUS(quant::dequantize_row(slot.tensor->type(), bytes, slot.vector->n, slot.vector->data));
+    STOKER_TRY_STATUS(quant::dequantize_row(slot.tensor->type(), bytes, slot.to.vector->n, slot.to.vector->data));
     return bytes.size();
   }
 
   Result<uint64_t> fill_groups(const Piece& piece, std::span<std::byte> window) const {
     const gguf::TensorInfo& tensor = *piece.slot->tensor;
-    const Matrix& w = *piece.slot->matrix;
-    const auto row_bytes = static_cast<int64_t>(tensor.bytes) / w.n_out;
+    const Target& to = piece.slot->to;
+    const Matrix& w = *to.matrix;
+    const auto row_bytes = static_cast<int64_t>(tensor.bytes) / (to.n_experts * w.n_out);
     const int64_t row = piece.group_begin * 16, rows = std::min(w.n_out, piece.group_end * 16) - row;
-    STOKER_TRY(const std::span<std::byte> bytes, reader.read(tensor, static_cast<uint64_t>(row * row_bytes),
+    const int64_t in_tensor = piece.expert * w.n_out + row;
+    std::byte* const groups = w.data + (to.expert + piece.expert) * w.bytes();
+    STOKER_TRY(const std::span<std::byte> bytes, reader.read(tensor, static_cast<uint64_t>(in_tensor * row_bytes),
                                                              static_cast<uint64_t>(rows * row_bytes), window));
     for (int64_t g = piece.group_begin; g < piece.group_end; ++g) {
       const int64_t in_window = (g - piece.group_begin) * 16;
@@ -204,7 +246,7 @@ struct WeightPlan::Filler {
                                   .row_bytes = row_bytes,
                                   .n_rows = static_cast<int>(std::min<int64_t>(16, rows - in_window)),
                                   .k = w.n_in,
-                                  .group = w.data + g * w.group_bytes});
+                                  .group = groups + g * w.group_bytes});
     }
     return bytes.size();
   }

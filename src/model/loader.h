@@ -42,19 +42,31 @@ class WeightPlan {
               const std::function<void(uint64_t)>& on_bytes) const;
 
  private:
+  /// Where a tensor goes: one of the two.
+  struct Target {
+    Matrix* matrix = nullptr;
+    Vector* vector = nullptr;
+    int64_t expert = 0;     ///< The first of those in this tensor.
+    int64_t n_experts = 1;  ///< Matrices in it.
+  };
   struct Slot {
     const gguf::TensorInfo* tensor;
-    Matrix* matrix;  ///< One of the two.
-    Vector* vector;
+    Target to;
     uint64_t offset;  ///< In the arena.
   };
   struct Filler;
   struct Piece {
     const Slot* slot;
     int64_t group_begin, group_end;
+    int64_t expert;  ///< Of those in the tensor.
   };
-  Status add(const gguf::File& file, const std::string& name, Matrix* matrix, Vector* vector,
-             std::vector<int64_t> shape, bool required);
+  Status add(const gguf::File& file, const std::string& name, Target to, std::vector<int64_t> shape, bool required);
+  Result<uint64_t> add_vector(const gguf::TensorInfo& tensor, Vector& vector, std::span<const int64_t> shape);
+  Result<uint64_t> add_matrix(const gguf::TensorInfo& tensor, Target to, std::span<const int64_t> shape);
+  Status add_tensor(const gguf::File& file, const std::string& name, const TensorSpec& spec, const ModelConfig& config,
+                    int64_t layer, LayerWeights& weights, bool required);
+  Status add_experts(const gguf::File& file, const std::string& name, ExpertMatrix& experts, std::vector<int64_t> shape,
+                     bool required);
   Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
   void note_unused(const gguf::File& file, const ModelConfig& config);
   Status check_companions(const gguf::File& file) const;

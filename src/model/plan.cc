@@ -11,7 +11,14 @@
 namespace stoker::model {
 namespace {
 
-const Vector* present(const Vector& v) { return v ? &v : nullptr; }
+template <class V>
+const V* present(const V& v) {
+  return v ? &v : nullptr;
+}
+
+const char* name_of(Activation activation) {
+  return activation == Activation::kGelu ? "gelu*up" : activation == Activation::kSilu ? "silu*up" : "clamped silu*up";
+}
 
 void merge(Forms& into, Forms more) {
   into.a256 |= more.a256;
@@ -83,15 +90,28 @@ void PlanBuilder::product(const char* name, int64_t layer, Buf in,
   Step& step = add(product_step, name, layer);
   step.in = in;
   for (const auto& [w, place] : targets) {
-    if (!*w) continue;
-    auto target = finder_.find(*w, place.first, place.second);
-    if (!target) {
-      if (status_) status_ = std::move(target).error();
-      continue;
-    }
-    step.targets[static_cast<size_t>(step.n_targets++)] = *target;
-    step.k = w->n_in;
-    need(place.first, place.second + w->padded_out());
+    if (*w) add_target(step, *w, place.first, place.second);
+  }
+}
+
+void PlanBuilder::add_target(Step& step, const Matrix& w, Buf out, int64_t column) {
+  auto target = finder_.find(w, out, column);
+  if (!target) {
+    if (status_) status_ = std::move(target).error();
+    return;
+  }
+  step.targets[static_cast<size_t>(step.n_targets++)] = *target;
+  step.k = w.n_in;
+  need(out, column + w.padded_out());
+}
+
+void PlanBuilder::expert_product(const char* name, int64_t layer, Buf in,
+                                 std::initializer_list<std::pair<const ExpertMatrix*, Buf>> targets) {
+  Step& step = add(expert_product_step, name, layer);
+  step.in = in;
+  for (const auto& [w, out] : targets) {
+    add_target(step, *w, out, 0);
+    if (step.n_targets > 0) step.targets[static_cast<size_t>(step.n_targets - 1)].experts = w;
   }
 }
 
@@ -113,6 +133,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.k_column = round_up(spec.n_heads * spec.k_dim, unit);
   spec.v_column = spec.k_column + round_up(spec.n_kv_heads * spec.k_dim, unit);
   spec.bq = present(w.bq), spec.bk = present(w.bk), spec.bv = present(w.bv), spec.bqkv = present(w.bqkv);
+  if (options.sinks) spec.sinks = &w.sinks;
   if (options.qk_norm) spec.q_norm = &w.q_norm, spec.k_norm = &w.k_norm;
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
 
@@ -122,6 +143,12 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   } else {
     product("q k v", layer, Buf::kNormed,
             {{&w.wq, {Buf::kQkv, 0}}, {&w.wk, {Buf::kQkv, spec.k_column}}, {&w.wv, {Buf::kQkv, spec.v_column}}});
+  }
+  if (options.whole_qk_norm) {
+    Step& whole = add(qk_norm_step, "norm q k", layer);
+    whole.attention = spec;
+    whole.attention.q_norm = &w.q_norm;
+    whole.attention.k_norm = &w.k_norm;
   }
   add(qkv_step, "rope+store", layer).attention = spec;
   const bool last = layer == config_.n_layers - 1;
@@ -149,7 +176,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
 void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options) {
   norm(w.ffn_norm, layer, forms_of({&w.gate, &w.up}));
   product("gate up", layer, Buf::kNormed, {{&w.gate, {Buf::kGate, 0}}, {&w.up, {Buf::kUp, 0}}});
-  Step& act = add(gated_act_step, options.activation == Activation::kSilu ? "silu*up" : "gelu*up", layer);
+  Step& act = add(gated_act_step, name_of(options.activation), layer);
   act.activation = options.activation;
   act.in = Buf::kGate;
   act.k = config_.ff_dim[layer];
@@ -162,6 +189,52 @@ void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions opt
   if (options.post_norm) post_gain_ = &w.post_ffn_norm;
 }
 
+void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) {
+  MoeSpec spec{.routing = options.routing,
+               .n_experts = config_.n_experts,
+               .n_used = config_.n_used_experts,
+               .router_bias = present(w.b_router),
+               .gate_bias = present(w.b_expert_gate),
+               .up_bias = present(w.b_expert_up),
+               .down_bias = present(w.b_expert_down),
+               .shared = static_cast<bool>(w.shared_down)};
+  if (w.shared_weight) spec.shared_weight_column = w.router.padded_out();
+  norm(w.ffn_norm, layer,
+       forms_of({&w.router, &w.shared_weight, &w.expert_gate, &w.expert_up, &w.shared_gate, &w.shared_up}));
+  product(spec.shared ? "router, shared gate up" : "router", layer, Buf::kNormed,
+          {{&w.router, {Buf::kRouter, 0}},
+           {&w.shared_weight, {Buf::kRouter, spec.shared_weight_column}},
+           {&w.shared_gate, {Buf::kGate, 0}},
+           {&w.shared_up, {Buf::kUp, 0}}});
+  Step& route = add(route_step, "route", layer);
+  route.in = Buf::kNormed;
+  route.k = w.expert_gate.n_in;
+  route.forms = forms_of({&w.expert_gate, &w.expert_up});
+  route.moe = spec;
+  expert_product("experts gate up", layer, Buf::kExpertIn,
+                 {{&w.expert_gate, Buf::kExpertGate}, {&w.expert_up, Buf::kExpertUp}});
+  Step& act = add(expert_act_step, name_of(options.activation), layer);
+  act.activation = options.activation;
+  act.in = Buf::kExpertGate;
+  act.k = w.expert_down.n_in;
+  act.forms = forms_of({&w.expert_down});
+  act.moe = spec;
+  // Gate and up are spent by then: the first holds what is multiplied, the second takes the result.
+  expert_product("experts down", layer, Buf::kExpertGate, {{&w.expert_down, Buf::kExpertUp}});
+  const auto is_float = [](const Matrix& m) { return kernels::activation_form(m.type) == kernels::ActForm::kF32; };
+  if (is_float(w.expert_gate) || is_float(w.expert_up)) need(Buf::kExpertIn, w.expert_gate.n_in);
+  if (spec.shared) {
+    Step& shared_act = add(gated_act_step, name_of(options.activation), layer);
+    shared_act.activation = options.activation;
+    shared_act.in = Buf::kGate;
+    shared_act.k = w.shared_down.n_in;
+    shared_act.forms = forms_of({&w.shared_down});
+    product("shared down", layer, Buf::kGate, {{&w.shared_down, {Buf::kUp, 0}}});
+  }
+  add(combine_step, "sum of experts", layer).moe = spec;
+  branch_pending_ = true;
+}
+
 Status PlanBuilder::finish() {
   norm(weights_.output_norm, -1, forms_of({&weights_.output}));
   auto head = finder_.find(weights_.output, Buf::kBranch, 0);
@@ -169,8 +242,11 @@ Status PlanBuilder::finish() {
   plan_.head = *head;
   plan_.output_bias = present(weights_.output_bias);
   for (const Step& step : plan_.steps) {
-    merge(plan_.forms, step.forms);
-    plan_.max_k = std::max(plan_.max_k, step.k);
+    const bool of_experts = step.run == route_step || is_of_experts(step.in);
+    merge(of_experts ? plan_.moe.forms : plan_.forms, step.forms);
+    int64_t& max_k = of_experts ? plan_.moe.max_k : plan_.max_k;
+    max_k = std::max(max_k, step.k);
+    if (step.run == route_step) plan_.moe.n_experts = step.moe.n_experts, plan_.moe.n_used = step.moe.n_used;
   }
   return status_;
 }
@@ -204,7 +280,8 @@ std::string Plan::describe() const {
   std::string out;
   const auto place = [](const Step& step) { return step.layer < 0 ? std::string("-") : str_cat("blk.", step.layer); };
   const auto product = [&](const std::string& where, const char* name, const Target& t) {
-    out += str_cat(where, "\t", name, "\t", t.w->name, "\t[", t.w->n_out, ", ", t.w->n_in, "]\t",
+    const std::string stack = t.experts ? str_cat(t.experts->n_experts, ", ") : std::string();
+    out += str_cat(where, "\t", name, "\t", t.w->name, "\t[", stack, t.w->n_out, ", ", t.w->n_in, "]\t",
                    gguf::type_name(t.w->type), "\t", isa_name(t.isa),
                    t.isa == Isa::kAmx                ? " many, avx512 one|few\n"
                    : t.kernels.few == t.kernels.many ? " one|many\n"

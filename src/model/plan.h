@@ -20,15 +20,30 @@ struct Exec;
 struct Step;
 using StepFn = void (*)(const Step&, Exec&, Worker&) noexcept;
 
-enum class Activation { kSilu, kGelu };
+enum class Activation { kSilu, kGelu, kClampedSilu };
 
-/// Row buffers of a forward pass, f32, one row per token in flight.
-enum class Buf { kResidual, kNormed, kQkv, kAttended, kGate, kUp, kBranch };
-inline constexpr int kBufs = 7;
+/// Row buffers of a forward pass, f32, one row per token in flight; those of experts have one row per token and expert
+/// that it goes to, ordered by expert.
+enum class Buf {
+  kResidual,
+  kNormed,
+  kQkv,
+  kAttended,
+  kGate,
+  kUp,
+  kBranch,
+  kRouter,
+  kExpertIn,  ///< Only where experts multiply f32 activations.
+  kExpertGate,
+  kExpertUp,
+};
+inline constexpr int kBufs = 11;
+constexpr bool is_of_experts(Buf buf) { return buf >= Buf::kExpertIn; }
 
 /// One matrix of a product step: out[column ...] = w * in.
 struct Target {
   const Matrix* w = nullptr;
+  const ExpertMatrix* experts = nullptr;  ///< `w` is the first of these.
   kernels::MatmulKernels kernels{};
   Isa isa = Isa::kScalar;
   Buf out = Buf::kBranch;
@@ -45,7 +60,27 @@ struct AttentionSpec {
   void (*rotate)(float*, const float*, const float*, int64_t) noexcept = nullptr;
   int64_t q_column = 0, k_column = 0, v_column = 0;  ///< In Buf::kQkv.
   const Vector *bq = nullptr, *bk = nullptr, *bv = nullptr, *bqkv = nullptr, *q_norm = nullptr, *k_norm = nullptr;
+  const Vector* sinks = nullptr;
   KvLayout::Layer kv;
+};
+
+enum class RouterWeights {
+  kOverAll,     ///< Softmax over all experts, of which the best are chosen.
+  kOverChosen,  ///< The best logits are chosen, softmax over those.
+};
+struct Routing {
+  RouterWeights weights = RouterWeights::kOverAll;
+  bool renormalize = false;  ///< The weights of the chosen experts are divided by their sum.
+};
+
+/// Geometry of one block of experts.
+struct MoeSpec {
+  Routing routing;
+  int64_t n_experts = 0, n_used = 0;
+  const Vector* router_bias = nullptr;
+  const ExpertVector *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
+  bool shared = false;               ///< The shared expert's output stands in Buf::kUp.
+  int64_t shared_weight_column = 0;  ///< In Buf::kRouter: the logit of its weight. 0: it has none.
 };
 
 /// Which forms of the activations a step leaves behind for the products that follow; f32 is always there.
@@ -60,7 +95,7 @@ struct Step {
   int64_t layer = -1;
   int index = 0;
 
-  std::array<Target, 3> targets{};
+  std::array<Target, 4> targets{};
   int n_targets = 0;
   Buf in = Buf::kResidual;  ///< What is normed, quantized or multiplied.
   int64_t k = 0;            ///< Values per row of `in`.
@@ -73,6 +108,14 @@ struct Step {
   bool outputs_only = false;  ///< Attention for output rows only, which become all rows.
   Activation activation = Activation::kSilu;
   const Vector *gate_bias = nullptr, *up_bias = nullptr;
+  MoeSpec moe{};
+};
+
+/// What the blocks of experts of all layers need together.
+struct MoePlan {
+  int64_t n_experts = 0, n_used = 0;  ///< 0: there are none.
+  Forms forms{};
+  int64_t max_k = 0;  ///< Longest row that is quantized.
 };
 
 /// Everything that a forward pass needs to know, decided at load for this file, CPU and context.
@@ -87,8 +130,9 @@ struct Plan {
   KvLayout kv;
   std::array<int64_t, kBufs> row_floats{};  ///< Row strides of the buffers, multiples of 16.
   int64_t max_k = 0;                        ///< Longest row that is quantized.
-  Forms forms;                              ///< Union over all steps.
-  int64_t attention_scratch = 0;            ///< Bytes per worker.
+  Forms forms;                              ///< Union over all steps but those of experts.
+  MoePlan moe;
+  int64_t attention_scratch = 0;  ///< Bytes per worker.
 
   /// A line per step: layer, name, matrices with type and kernel; for `stoker inspect --plan`.
   std::string describe() const;
@@ -111,12 +155,19 @@ class KernelFinder {
 
 /// Options of shared blocks, named after what they do.
 struct AttentionOptions {
-  bool qk_norm = false;    ///< RMS norm on each q and k head before the rotation.
-  bool post_norm = false;  ///< RMS norm on the block's output before it is added.
+  bool qk_norm = false;        ///< RMS norm on each q and k head before the rotation.
+  bool whole_qk_norm = false;  ///< The same on the whole vectors of q and k, which have no biases.
+  bool post_norm = false;      ///< RMS norm on the block's output before it is added.
+  bool sinks = false;          ///< A logit per head that takes part in the softmax and has no value.
 };
 struct MlpOptions {
   Activation activation = Activation::kSilu;
   bool post_norm = false;
+};
+
+struct MoeOptions {
+  Routing routing{};
+  Activation activation = Activation::kSilu;
 };
 
 /// Composes the steps of a model. An architecture calls one method per block of a layer, in order.
@@ -126,6 +177,9 @@ class PlanBuilder {
 
   void attention(const LayerWeights& w, int64_t layer, AttentionOptions options);
   void gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options);
+
+  /// Experts chosen by a router, and a shared one where the layer has its tensors.
+  void moe(const LayerWeights& w, int64_t layer, MoeOptions options);
 
   /// Embedding before the first layer; final norm and head after the last. The first error of any block, if one failed.
   void begin();
@@ -137,6 +191,9 @@ class PlanBuilder {
   void norm(const Vector& gain, int64_t layer, Forms forms);
   void product(const char* name, int64_t layer, Buf in,
                std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
+  void expert_product(const char* name, int64_t layer, Buf in,
+                      std::initializer_list<std::pair<const ExpertMatrix*, Buf>> targets);
+  void add_target(Step& step, const Matrix& w, Buf out, int64_t column);
   Forms forms_of(std::initializer_list<const Matrix*> matrices) const;
   void need(Buf buf, int64_t floats);
 

@@ -44,9 +44,13 @@ class RandomModelWriter {
     }
     for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
       for (const TensorSpec& spec : config_.arch->tensors) {
-        if (spec.need == Need::kOptional) continue;
-        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name),
-                              std::holds_alternative<Matrix LayerWeights::*>(spec.slot), spec.rows, spec.cols, layer));
+        if (spec.need == Need::kOptional || !may_have(spec.need, config_)) continue;
+        const bool stacked = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
+                             std::holds_alternative<ExpertVector LayerWeights::*>(spec.slot);
+        const bool matrix = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
+                            std::holds_alternative<Matrix LayerWeights::*>(spec.slot);
+        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name), matrix, spec.rows, spec.cols, layer,
+                              stacked ? config_.n_experts : 1));
       }
     }
     return writer_.bytes();
@@ -79,11 +83,14 @@ class RandomModelWriter {
     }
   }
 
-  Status add(const std::string& name, bool matrix, Dim rows, Dim cols, int64_t layer) {
+  Status add(const std::string& name, bool matrix, Dim rows, Dim cols, int64_t layer, int64_t n_stacked = 1) {
     std::vector<int64_t> shape{resolve(rows, config_, layer)};
     if (matrix) shape.push_back(resolve(cols, config_, layer));
-    std::vector<float> values(static_cast<size_t>(matrix ? shape[0] * shape[1] : shape[0]));
-    const float deviation = matrix ? 1.0f / std::sqrt(static_cast<float>(shape[1])) : 0.1f;
+    if (n_stacked > 1) shape.insert(shape.begin(), n_stacked);
+    int64_t n = 1;
+    for (int64_t size : shape) n *= size;
+    std::vector<float> values(static_cast<size_t>(n));
+    const float deviation = matrix ? 1.0f / std::sqrt(static_cast<float>(shape.back())) : 0.1f;
     for (float& value : values) value = (matrix ? 0.0f : 1.0f) + random_.uniform(deviation);
     return writer_.add_tensor(name, gguf::TensorType::kF32, std::move(shape), std::as_bytes(std::span(values)));
   }

@@ -11,7 +11,7 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 
 /// Which pairs YaRN leaves alone (1) and which it interpolates (0), linear in between. Source: arXiv:2309.00071, with
-/// the bounds rounded outwards as in the usual implementations.
+/// the bounds rounded outwards as in the usual implementations, where the model was not trained without (gpt-oss).
 std::vector<double> yarn_ramp(const ModelConfig& config, double base) {
   constexpr double kBetaFast = 32, kBetaSlow = 1;
   const auto dims = static_cast<double>(config.rope_dims);
@@ -19,8 +19,9 @@ std::vector<double> yarn_ramp(const ModelConfig& config, double base) {
     const double turns = static_cast<double>(config.rope_original_context) / (2 * kPi * beta);
     return dims * math::log(turns) / (2 * math::log(base));
   };
-  const double low = std::max(0.0, __builtin_floor(corrected(kBetaFast)));
-  const double high = std::min(dims - 1, __builtin_ceil(corrected(kBetaSlow)));
+  double low = corrected(kBetaFast), high = corrected(kBetaSlow);
+  if (config.yarn_truncate) low = __builtin_floor(low), high = __builtin_ceil(high);
+  low = std::max(0.0, low), high = std::min(dims - 1, high);
   std::vector<double> ramp;
   for (int64_t i = 0; i < config.rope_dims / 2; ++i) {
     const double t = (static_cast<double>(i) - low) / std::max(0.001, high - low);

@@ -26,6 +26,12 @@ struct Matrix {
   int64_t bytes() const { return n_groups() * group_bytes; }
 };
 
+/// The matrices of all experts of a layer: `data` is expert 0's, each is whole groups of 16 rows, one after the other.
+struct ExpertMatrix : Matrix {
+  int64_t n_experts = 0;
+  const std::byte* of(int64_t expert) const { return data + expert * bytes(); }
+};
+
 /// A vector of f32: norm gains, biases. Its bytes are followed by zeros up to a multiple of 16 values.
 struct Vector {
   std::string name;
@@ -34,14 +40,26 @@ struct Vector {
   explicit operator bool() const { return !name.empty(); }
 };
 
+/// A vector of `n_each` values for each expert, one after the other without gaps.
+struct ExpertVector : Vector {
+  int64_t n_each = 0;
+  const float* of(int64_t expert) const { return data + expert * n_each; }
+};
+
 /// The tensors of one layer. A family's table says which of them it has; the others stay empty.
 struct LayerWeights {
   Vector attn_norm, post_attn_norm, ffn_norm, post_ffn_norm;
   Matrix wq, wk, wv, wqkv, wo;
   Vector bq, bk, bv, bqkv, bo;
-  Vector q_norm, k_norm;
+  Vector q_norm, k_norm, sinks;
   Matrix gate, up, down;
   Vector b_gate, b_up, b_down;
+  Matrix router;
+  Vector b_router;
+  ExpertMatrix expert_gate, expert_up, expert_down;
+  ExpertVector b_expert_gate, b_expert_up, b_expert_down;
+  Matrix shared_gate, shared_up, shared_down;
+  Matrix shared_weight;  ///< [1, dim]: the logit of the shared expert's weight.
 };
 
 struct Weights {

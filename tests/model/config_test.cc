@@ -149,17 +149,40 @@ TEST(Config, RopeScaling) {
 }
 
 TEST(Config, WhatIsNotRunIsRefused) {
-  expect_refused("llama", {{"expert_count", u32(8)}}, {"llama.expert_count", "mixture-of-experts"});
-  EXPECT_TRUE(read("llama", {{"expert_count", u32(0)}}));  // dense, said aloud
+  expect_refused("gemma2", {{"expert_count", u32(8)}}, {"gemma2.expert_count", "mixture-of-experts"});
+  for (const char* dense : {"llama", "gemma2"}) {
+    for (uint32_t count : {0, 1}) EXPECT_TRUE(read(dense, {{"expert_count", u32(count)}})) << dense;  // said aloud
+  }
+  expect_refused("qwen3moe", {{"expert_shared_feed_forward_length", u32(64)}}, {"expert_shared", "shared experts"});
+  expect_refused("olmoe", {{"expert_weights_scale", f32(2.5)}}, {"expert_weights_scale"});
+  EXPECT_TRUE(read("olmoe", {{"expert_weights_scale", f32(1)}}));
   expect_refused("llama", {{"attention.clamp_kqv", f32(8)}}, {"clamp_kqv"});
   expect_refused("qwen3", {{"attention.scale", f32(0.1)}}, {"attention.scale"});
   expect_refused("qwen2", {{"logit_scale", f32(0.5)}}, {"logit_scale"});
   expect_refused("qwen3", {{"attention.causal", Value{ValueType::kBool, false}}}, {"attention.causal"});
-  for (const char* name : {"mixtral", "qwen3moe", "olmoe", "gpt-oss"}) {
-    const auto file = gguf::File::open(testing::tiny_path(name));
-    ASSERT_TRUE(file);
-    EXPECT_EQ(read_config(*file).error().code, ErrorCode::kUnsupported) << name;
+}
+
+TEST(Config, Experts) {
+  expect_refused("llama", {{"expert_count", u32(8)}}, {"llama.expert_used_count", "0", "1 to 8"});
+  for (const char* arch : {"gpt-oss", "olmoe", "qwen2moe", "qwen3moe"}) {
+    expect_refused(arch, {{"expert_count", std::nullopt}}, {"expert_count", "missing"});
+    expect_refused(arch, {{"expert_count", u32(1)}}, {"expert_count is 1"});
+    expect_refused(arch, {{"expert_count", u32(1025)}}, {"expert_count is 1025"});
+    expect_refused(arch, {{"expert_used_count", std::nullopt}}, {"expert_used_count", "missing"});
+    expect_refused(arch, {{"expert_used_count", u32(0)}}, {"expert_used_count is 0", "1 to 8"});
+    expect_refused(arch, {{"expert_used_count", u32(9)}}, {"expert_used_count is 9", "1 to 8"});
   }
+  expect_refused("gpt-oss", {{"attention.sliding_window", std::nullopt}}, {"sliding_window", "missing"});
+  expect_refused("gpt-oss", {{"expert_feed_forward_length", std::nullopt}}, {"expert_feed_forward_length", "missing"});
+  const auto oss = read("gpt-oss", {}), rounded = read("gpt-oss", {}, {{"rope.scaling.yarn_truncate", "1"}});
+  ASSERT_TRUE(oss && rounded);
+  EXPECT_EQ(oss->yarn_truncate, 0);
+  EXPECT_EQ(rounded->yarn_truncate, 1);
+  EXPECT_GT(oss->window_of(0), 0);
+  EXPECT_EQ(oss->window_of(1), 0);
+  const auto qwen = read("qwen3moe", {{"expert_feed_forward_length", std::nullopt}});
+  ASSERT_TRUE(qwen);
+  EXPECT_EQ(qwen->expert_ff_dim, qwen->ff_dim[0] / 3);
 }
 
 TEST(Config, SlidingLayers) {

@@ -21,10 +21,10 @@ struct Change {
   enum { kLeftOut, kOneRowMore, kUnknownType, kAdded } what;
 };
 
-/// The bytes of the tiny model of this architecture with one tensor changed.
-std::string changed(const std::string& arch, const Change& change) {
-  const auto file = gguf::File::open(testing::tiny_path(arch));
-  gguf::Writer writer(arch);
+/// The bytes of this tiny model with one tensor changed.
+std::string changed(const std::string& model, const Change& change) {
+  const auto file = gguf::File::open(testing::tiny_path(model));
+  gguf::Writer writer((*file->string("general.architecture")).value());
   for (const auto& [key, value] : file->metadata()) {
     if (key != "general.architecture") writer.add(key, value);
   }
@@ -71,7 +71,8 @@ std::vector<std::string> required_tensors(const Arch& arch) {
     if (spec.need == Need::kRequired) names.emplace_back(spec.name);
   }
   for (const TensorSpec& spec : arch.tensors) {
-    if (spec.need != Need::kOptional) names.push_back("blk.1." + std::string(spec.name));
+    // Of a family that may have experts the tiny file has none.
+    if (spec.need != Need::kOptional && spec.need != Need::kExperts) names.push_back("blk.1." + std::string(spec.name));
   }
   return names;
 }
@@ -106,6 +107,60 @@ TEST(Loader, EachTypeIsChecked) {
       EXPECT_NE(message.find("I32"), std::string::npos) << message;
     }
   }
+}
+
+TEST(Loader, ExpertsOfMixtralAreChecked) {
+  for (const char* name :
+       {"ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight"}) {
+    const std::string full = std::string("blk.1.") + name;
+    EXPECT_NE(error_of(changed("mixtral", {full, Change::kLeftOut})).find(full + " is missing"), std::string::npos);
+    EXPECT_NE(error_of(changed("mixtral", {full, Change::kOneRowMore})).find("wanted [8, "), std::string::npos) << name;
+    EXPECT_NE(error_of(changed("mixtral", {full, Change::kUnknownType})).find("I32"), std::string::npos) << name;
+  }
+}
+
+/// The tiny Mixtral with one tensor per expert, as its first files had them. `wrong`: one of them is left out, `odd`:
+/// is of another type.
+std::string split_mixtral(const std::string& wrong, const std::string& odd) {
+  const auto file = gguf::File::open(testing::tiny_path("mixtral"));
+  gguf::Writer writer("llama");
+  for (const auto& [key, value] : file->metadata()) {
+    if (key != "general.architecture") writer.add(key, value);
+  }
+  for (const auto& tensor : file->tensors()) {
+    std::vector<std::byte> bytes(tensor.bytes);
+    EXPECT_TRUE(file->read_tensor(tensor, 0, bytes));
+    const size_t stacked = tensor.name.find("_exps.weight");
+    const size_t n = stacked == std::string::npos ? 1 : static_cast<size_t>(tensor.shape[0]);
+    for (size_t e = 0; e < n; ++e) {
+      std::string name = tensor.name;
+      auto shape = tensor.shape;
+      if (n > 1) name = name.substr(0, stacked) + "." + std::to_string(e) + ".weight", shape.erase(shape.begin());
+      const auto part = std::span(bytes).subspan(e * bytes.size() / n, bytes.size() / n);
+      if (name == wrong) continue;
+      if (name == odd) {
+        EXPECT_TRUE(writer.add_tensor(name, gguf::TensorType::kF16, shape, part.first(part.size() / 2)));
+      } else {
+        EXPECT_TRUE(writer.add_tensor(name, tensor.type(), shape, part));
+      }
+    }
+  }
+  return *writer.bytes();
+}
+
+TEST(Loader, OneTensorPerExpert) {
+  const std::string bytes = split_mixtral("", "");
+  const auto split = gguf::File::parse(std::as_bytes(std::span(bytes)), "made");
+  const auto stacked = gguf::File::open(testing::tiny_path("mixtral"));
+  ASSERT_TRUE(split && stacked);
+  testing::Loaded a(*split), b(*stacked);
+  EXPECT_EQ(a.model->weights().arena.size(), b.model->weights().arena.size());
+  const std::vector<int32_t> tokens{3, 1, 4, 1, 5, 9, 2, 6};
+  EXPECT_EQ(testing::all_logits(a, tokens, 8), testing::all_logits(b, tokens, 8));
+  EXPECT_NE(error_of(split_mixtral("blk.2.ffn_up.5.weight", "")).find("blk.2.ffn_up.5.weight is missing"),
+            std::string::npos);
+  const std::string odd = error_of(split_mixtral("", "blk.0.ffn_down.7.weight"));
+  EXPECT_NE(odd.find("blk.0.ffn_down.7.weight has type F16, wanted F32"), std::string::npos) << odd;
 }
 
 TEST(Loader, UnusedTensorsAreNotedAndCompanionsRefused) {

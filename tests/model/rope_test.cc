@@ -52,6 +52,12 @@ TEST(Rope, YarnMatchesPublishedValues) {
     EXPECT_NEAR(t.frequency[static_cast<size_t>(i)] / want, 1, 1e-8) << i;
   }
   EXPECT_NEAR(t.magnitude, 1.3465736, 1e-7);
+  config.yarn_truncate = 0;
+  const RopeTable real = table(config);
+  for (auto [i, want] :
+       {std::pair{0, 1.0}, {9, 0.0317056962}, {12, 0.00679495949}, {16, 0.000456483919}, {17, 0.000129318701}}) {
+    EXPECT_NEAR(real.frequency[static_cast<size_t>(i)] / want, 1, 1e-8) << i;
+  }
 }
 
 TEST(Rope, FactorTensorsDivide) {

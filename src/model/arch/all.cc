@@ -6,10 +6,11 @@
 
 namespace stoker::model {
 
-extern const Arch kLlama, kQwen2, kQwen3, kGemma2, kGemma3;
+extern const Arch kGemma2, kGemma3, kGptOss, kLlama, kOlmoe, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
 
 namespace {
-constexpr const Arch* kArchs[] = {&kGemma2, &kGemma3, &kLlama, &kQwen2, &kQwen3};
+constexpr const Arch* kArchs[] = {&kGemma2, &kGemma3,   &kGptOss, &kLlama,   &kOlmoe,
+                                  &kQwen2,  &kQwen2Moe, &kQwen3,  &kQwen3Moe};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -24,12 +25,16 @@ constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_v.bias", &LayerWeights::bv, Dim::kV, Dim::kModel, Need::kOptional},
     {"attn_output.bias", &LayerWeights::bo, Dim::kModel, Dim::kModel, Need::kOptional},
     {"ffn_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},
-    {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf, Dim::kModel},
-    {"ffn_up.weight", &LayerWeights::up, Dim::kFf, Dim::kModel},
-    {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf},
+    {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf, Dim::kModel, Need::kDense},
+    {"ffn_up.weight", &LayerWeights::up, Dim::kFf, Dim::kModel, Need::kDense},
+    {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf, Need::kDense},
     {"ffn_gate.bias", &LayerWeights::b_gate, Dim::kFf, Dim::kModel, Need::kOptional},
     {"ffn_up.bias", &LayerWeights::b_up, Dim::kFf, Dim::kModel, Need::kOptional},
     {"ffn_down.bias", &LayerWeights::b_down, Dim::kModel, Dim::kModel, Need::kOptional},
+    {"ffn_gate_inp.weight", &LayerWeights::router, Dim::kExperts, Dim::kModel, Need::kExperts},
+    {"ffn_gate_exps.weight", &LayerWeights::expert_gate, Dim::kExpertFf, Dim::kModel, Need::kExperts},
+    {"ffn_up_exps.weight", &LayerWeights::expert_up, Dim::kExpertFf, Dim::kModel, Need::kExperts},
+    {"ffn_down_exps.weight", &LayerWeights::expert_down, Dim::kModel, Dim::kExpertFf, Need::kExperts},
 };
 
 constexpr GlobalTensorSpec kTiedGlobalTable[] = {
@@ -41,10 +46,17 @@ constexpr GlobalTensorSpec kTiedGlobalTable[] = {
     {"rope_factors_long.weight", &Weights::rope_long, Dim::kRopePairs, Dim::kModel, Need::kOptional},
     {"rope_factors_short.weight", &Weights::rope_short, Dim::kRopePairs, Dim::kModel, Need::kOptional},
 };
+constexpr GlobalTensorSpec kUntiedGlobalTable[] = {
+    {"token_embd.weight", &Weights::embedding, Dim::kVocab},
+    {"output_norm.weight", &Weights::output_norm, Dim::kModel},
+    {"output.weight", &Weights::output, Dim::kVocab},
+    {"rope_freqs.weight", &Weights::rope_factors, Dim::kRopePairs, Dim::kModel, Need::kOptional},
+};
 }  // namespace
 
 const std::span<const TensorSpec> kGqaTensors = kGqaTensorTable;
 const std::span<const GlobalTensorSpec> kTiedGlobals = kTiedGlobalTable;
+const std::span<const GlobalTensorSpec> kUntiedGlobals = kUntiedGlobalTable;
 
 std::span<const Arch* const> all_archs() { return kArchs; }
 
@@ -79,6 +91,16 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.ff_dim[layer];
     case Dim::kHead:
       return config.k_dim;
+    case Dim::kHeads:
+      return config.n_heads[layer];
+    case Dim::kExperts:
+      return config.n_experts;
+    case Dim::kExpertFf:
+      return config.expert_ff_dim ? config.expert_ff_dim : config.ff_dim[layer];
+    case Dim::kSharedFf:
+      return config.shared_ff_dim;
+    case Dim::kOne:
+      return 1;
     case Dim::kRopePairs:
       return config.rope_dims / 2;
   }

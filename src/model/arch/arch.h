@@ -23,19 +23,42 @@ struct KeySpec {
   double max = 1e9;
 };
 
+inline constexpr double kMaxExperts = 1024;
+
 /// Sizes that tensor shapes are made of.
-enum class Dim { kModel, kVocab, kQ, kK, kV, kQkv, kAttnOut, kFf, kHead, kRopePairs };
+enum class Dim {
+  kModel,
+  kVocab,
+  kQ,
+  kK,
+  kV,
+  kQkv,
+  kAttnOut,
+  kFf,
+  kHead,
+  kHeads,
+  kRopePairs,
+  kExperts,
+  kExpertFf,
+  kSharedFf,
+  kOne,
+};
 
 enum class Need {
   kRequired,
   kOptional,
   kUnlessFused,  ///< Required unless attn_qkv is there.
+  kDense,        ///< Required when the model has no experts, and unknown otherwise.
+  kExperts,      ///< Required when it has.
 };
 
-/// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols].
+/// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols], a
+/// vector [rows]; those of experts are stacked: [experts, rows, cols] and [experts, rows].
 struct TensorSpec {
   std::string_view name;
-  std::variant<Matrix LayerWeights::*, Vector LayerWeights::*> slot;
+  std::variant<Matrix LayerWeights::*, Vector LayerWeights::*, ExpertMatrix LayerWeights::*,
+               ExpertVector LayerWeights::*>
+      slot;
   Dim rows;
   Dim cols = Dim::kModel;  ///< Of matrices only.
   Need need = Need::kRequired;
@@ -69,7 +92,13 @@ std::span<const Arch* const> all_archs();
 /// Tables that several families share.
 extern const std::span<const TensorSpec>
     kGqaTensors;  ///< attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN.
-extern const std::span<const GlobalTensorSpec> kTiedGlobals;  ///< token_embd, output_norm, optional output.
+extern const std::span<const GlobalTensorSpec> kTiedGlobals;    ///< token_embd, output_norm, optional output.
+extern const std::span<const GlobalTensorSpec> kUntiedGlobals;  ///< The same with output required.
+
+/// Whether a layer of this model may have a tensor of this kind, the fused ones aside.
+inline bool may_have(Need need, const ModelConfig& config) {
+  return need != (config.n_experts ? Need::kDense : Need::kExperts);
+}
 
 /// The size that `dim` stands for, in `layer` where that matters.
 int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer);

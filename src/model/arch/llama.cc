@@ -1,12 +1,18 @@
 // Llama 1 to 3.3, SmolLM 1 and 2, Mistral 7B and Nemo, TinyLlama, Yi and other models of the same block: pre-norm,
-// grouped-query attention, rotation of neighbouring pairs, SwiGLU.
-// Source: LLaMA (arXiv:2302.13971), Llama 3 (arXiv:2407.21783). Files keep q and k rows permuted for this rotation.
+// grouped-query attention, rotation of neighbouring pairs, SwiGLU. Mixtral: the same with experts.
+// Source: LLaMA (arXiv:2302.13971), Llama 3 (arXiv:2407.21783), Mixtral (arXiv:2401.04088). Files keep q and k rows
+// permuted for this rotation.
 #include "base/str_cat.h"
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
 namespace stoker::model {
 namespace {
+
+constexpr KeySpec kKeys[] = {
+    {.key = "expert_count", .field = &ModelConfig::n_experts, .max = kMaxExperts},
+    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .max = kMaxExperts},
+};
 
 void defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kInterleaved; }
 
@@ -21,14 +27,18 @@ Status finish(ModelConfig& config) {
 
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   plan.attention(w, layer, {});
-  plan.gated_mlp(w, layer, {.activation = Activation::kSilu});
+  if (w.router) {
+    plan.moe(w, layer, {.routing = {.renormalize = true}});
+  } else {
+    plan.gated_mlp(w, layer, {.activation = Activation::kSilu});
+  }
 }
 
 }  // namespace
 
 extern const Arch kLlama;
 const Arch kLlama{.name = "llama",
-                  .keys = {},
+                  .keys = kKeys,
                   .tensors = kGqaTensors,
                   .globals = kTiedGlobals,
                   .defaults = defaults,

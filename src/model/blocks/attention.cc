@@ -131,7 +131,7 @@ kernels::AttentionArgs QueryList::fill(const Step& step, const Exec& exec, const
                       .out = exec.row(Buf::kAttended, call.span->row0 + i) + head * a.v_dim,
                       .begin = a.window ? std::max<int64_t>(0, position + 1 - a.window) : 0,
                       .end = position + 1,
-                      .sink = nullptr};
+                      .sink = a.sinks ? a.sinks->data + head : nullptr};
     }
   }
   return {.type = exec.plan->kv.type,
@@ -145,6 +145,18 @@ kernels::AttentionArgs QueryList::fill(const Step& step, const Exec& exec, const
           .k_offset = a.kv.k_offset(call.kv_head),
           .v_offset = a.kv.v_offset(call.kv_head),
           .scratch = exec.worker_scratch(worker)};
+}
+
+void qk_norm_step(const Step& step, Exec& exec, Worker& worker) noexcept {
+  const AttentionSpec& a = step.attention;
+  const float eps = exec.plan->config->norm_eps;
+  const Range rows = worker.share(exec.n_tokens);
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    float* q = exec.row(Buf::kQkv, r) + a.q_column;
+    float* k = exec.row(Buf::kQkv, r) + a.k_column;
+    exec.table->rms_norm(q, a.q_norm->data, eps, a.n_heads * a.k_dim, q);
+    exec.table->rms_norm(k, a.k_norm->data, eps, a.n_kv_heads * a.k_dim, k);
+  }
 }
 
 void qkv_step(const Step& step, Exec& exec, Worker& worker) noexcept {

@@ -1,4 +1,4 @@
-// Products of quantized activations with one to three matrices.
+// Products of quantized activations with one to four matrices.
 #include <algorithm>
 
 #include "model/exec.h"
@@ -26,7 +26,7 @@ void multiply(const Product& product, const Exec& exec, const Worker& worker) no
   const int64_t n_rows = product.row_end - product.row_begin;
   const kernels::MatmulKernels& k = target.kernels;
   const kernels::MatmulFn fn = n_rows == 1 ? k.one : n_rows <= kFewRows ? k.few : k.many;
-  fn({.w = target.w->data,
+  fn({.w = product.data ? product.data : target.w->data,
       .group_bytes = target.w->group_bytes,
       .k = target.w->n_in,
       .group_begin = product.groups.begin,

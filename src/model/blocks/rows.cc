@@ -6,10 +6,6 @@
 namespace stoker::model {
 namespace {
 
-void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept {
-  if (bias) table.add(x, bias->data, bias->n, x);
-}
-
 void norm_row(const Step& step, Exec& exec, int64_t r) noexcept {
   const kernels::Table& t = *exec.table;
   const int64_t dim = exec.plan->config->dim;
@@ -26,31 +22,49 @@ void norm_row(const Step& step, Exec& exec, int64_t r) noexcept {
 
 }  // namespace
 
+void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept {
+  if (bias) table.add(x, bias->data, bias->n, x);
+}
+
+GateFn gate_of(const kernels::Table& table, Activation activation) noexcept {
+  switch (activation) {
+    case Activation::kSilu:
+      return table.silu_mul;
+    case Activation::kGelu:
+      return table.gelu_mul;
+    case Activation::kClampedSilu:
+      return table.clamped_silu_mul;
+  }
+  return nullptr;
+}
+
 void quantize_rows(const Step& step, Exec& exec, int64_t begin, int64_t end) noexcept {
-  const auto& to = exec.quantized;
+  const bool of_experts = is_of_experts(step.in);
+  const QuantizedTables& to = of_experts ? exec.experts.quantized : exec.quantized;
   kernels::QuantizeArgs args{.x = exec.row(step.in, 0),
                              .stride = exec.stride(step.in),
-                             .n = exec.n_rows,
+                             .n = of_experts ? exec.experts.n : exec.n_rows,
                              .k = step.k,
                              .row_begin = begin,
                              .row_end = end,
                              .q = to.q256,
                              .d = to.d256,
                              .sums = to.sums256,
-                             .bad = exec.bad};
+                             .bad = of_experts ? exec.experts.bad : exec.bad};
   if (step.forms.a256) exec.table->quantize_a256(args);
   args.q = to.q32, args.d = to.d32, args.sums = to.sums32;
   if (step.forms.a32) exec.table->quantize_a32(args);
   for (int64_t r = begin; r < end; ++r) {
     const bool checked = step.forms.a256 || step.forms.a32;
-    const bool is_bad = checked ? exec.bad[r] != 0 : !exec.table->all_finite(exec.row(step.in, r), step.k);
-    if (is_bad) exec.mark_bad(exec.original_row(r), step);
+    const bool is_bad = checked ? args.bad[r] != 0 : !exec.table->all_finite(exec.row(step.in, r), step.k);
+    if (is_bad) exec.mark_bad(exec.original_row(of_experts ? exec.experts.choice[r] / exec.plan->moe.n_used : r), step);
   }
 }
 
 void point_activations(const Step& step, Exec& exec) noexcept {
-  const auto& from = exec.quantized;
-  exec.activations = {.n = exec.n_rows,
+  const bool of_experts = is_of_experts(step.in);
+  const QuantizedTables& from = of_experts ? exec.experts.quantized : exec.quantized;
+  exec.activations = {.n = of_experts ? exec.experts.n : exec.n_rows,
                       .k = step.k,
                       .f32 = exec.row(step.in, 0),
                       .f32_stride = exec.stride(step.in),
@@ -96,7 +110,7 @@ void quantize_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 
 void gated_act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const kernels::Table& t = *exec.table;
-  const auto act = step.activation == Activation::kSilu ? t.silu_mul : t.gelu_mul;
+  const GateFn act = gate_of(t, step.activation);
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* gate = exec.row(Buf::kGate, r);
