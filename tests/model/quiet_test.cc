@@ -124,7 +124,8 @@ TEST(QuietDeathTest, TheCountersCount) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, Quiet,
-                         ::testing::Values("llama", "qwen2", "qwen3", "gemma2", "gemma3", "type-q4_k"),
+                         ::testing::Values("llama", "qwen2", "qwen3", "gemma2", "gemma3", "type-q4_k", "mixtral",
+                                           "olmoe", "qwen2moe", "gpt-oss-mxfp4"),
                          [](const auto& instance) {
                            std::string text(instance.param);
                            for (char& c : text)
