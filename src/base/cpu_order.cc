@@ -54,6 +54,7 @@ std::vector<int> allowed_cpus() {
       break;
     }
     std::vector<int> cpus;
+    cpus.reserve(static_cast<size_t>(CPU_COUNT_S(mask.bytes, mask.set.get())));
     for (int cpu = 0; cpu < n_cpus; ++cpu) {
       if (CPU_ISSET_S(static_cast<size_t>(cpu), mask.bytes, mask.set.get())) cpus.push_back(cpu);
     }
@@ -79,6 +80,7 @@ std::vector<int> cpu_order(std::span<const int> cpus, const std::string& root) {
   }
   std::sort(order.begin(), order.end());
   std::vector<int> out;
+  out.reserve(order.size());
   for (const auto& [sibling, node, cpu] : order) out.push_back(cpu);
   return out;
 }
