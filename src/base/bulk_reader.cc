@@ -78,14 +78,13 @@ bool BulkReader::read_direct(uint64_t begin, uint64_t bytes, std::byte* out) con
 
 Result<std::span<std::byte>> BulkReader::read(uint64_t offset, uint64_t bytes, std::span<std::byte> window) const {
   STOKER_CHECK(window.size() >= window_bytes(bytes));
-  if (cache_ == Cache::kSpare && bytes <= file_->size() && offset <= file_->size() - bytes && !cached(offset, bytes)) {
-    const uint64_t begin = offset / kAlign * kAlign, lead = offset - begin;
-    if (direct_fd_ >= 0 && read_direct(begin, lead + bytes, window.data())) return window.subspan(lead, bytes);
-    STOKER_TRY_STATUS(file_->read_at(offset, window.first(bytes)));
-    file_->drop_cache(offset, bytes);
-    return window.first(bytes);
-  }
+  const bool inside = bytes <= file_->size() && offset <= file_->size() - bytes;
+  const bool spare = cache_ == Cache::kSpare && inside && !cached(offset, bytes);
+  const uint64_t lead = offset % kAlign;
+  if (spare && direct_fd_ >= 0 && read_direct(offset - lead, lead + bytes, window.data()))
+    return window.subspan(lead, bytes);
   STOKER_TRY_STATUS(file_->read_at(offset, window.first(bytes)));
+  if (spare) file_->drop_cache(offset, bytes);
   return window.first(bytes);
 }
 

@@ -91,8 +91,8 @@ class Pool {
   std::unique_ptr<State> state_;
 };
 
-/// The processors that this process may use: its affinity mask when first asked for, capped by the cgroup's CPU quota
-/// (rounded down, at least 1).
+/// The processors that this process may use: its affinity mask, capped by the cgroup's CPU quota (rounded down, at
+/// least 1), both as they were when first asked for.
 int usable_cpus();
 
 }  // namespace stoker
