@@ -2,6 +2,7 @@
 // nothing here is allocated.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -140,6 +141,24 @@ struct Product {
   const std::byte* data = nullptr;  ///< In place of the target's: one of several experts.
 };
 void multiply(const Product& product, const Exec& exec, const Worker& worker) noexcept;
+/// The groups of all matrices of a step, counted one matrix after the other.
+inline int64_t count_groups(const Step& step) noexcept {
+  int64_t n = 0;
+  for (int i = 0; i < step.n_targets; ++i) n += step.targets[static_cast<size_t>(i)].w->n_groups();
+  return n;
+}
+/// f(target, part) for each matrix of which `groups`, so counted, hold a part.
+template <class F>
+void each_part(const Step& step, Range groups, F&& f) noexcept {
+  int64_t first = 0;
+  for (int i = 0; i < step.n_targets; ++i) {
+    const Target& target = step.targets[static_cast<size_t>(i)];
+    const int64_t n = target.w->n_groups();
+    const Range part{std::max<int64_t>(groups.begin - first, 0), std::min(groups.end - first, n)};
+    if (part.begin < part.end) f(target, part);
+    first += n;
+  }
+}
 /// Groups of 16 matrix rows in one piece of work.
 int64_t groups_per_piece(int64_t n_groups, int64_t n_rows, int n_workers) noexcept;
 

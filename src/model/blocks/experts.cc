@@ -20,34 +20,26 @@ void multiply_expert(const Step& step, Exec& exec, const Worker& worker, int64_t
   const Range rows{exec.experts.first[expert], exec.experts.first[expert + 1]};
   // A lone row is not gathered: each of its experts reads row 0.
   const bool lone = step.in == Buf::kExpertIn && exec.n_rows == 1;
-  int64_t first = 0;
-  for (int i = 0; i < step.n_targets; ++i) {
-    const Target& target = step.targets[static_cast<size_t>(i)];
-    const int64_t n = target.w->n_groups();
-    const Range part{std::max<int64_t>(groups.begin - first, 0), std::min(groups.end - first, n)};
-    if (part.begin < part.end) {
-      multiply({.target = target,
-                .groups = part,
-                .row_begin = lone ? 0 : rows.begin,
-                .row_end = lone ? 1 : rows.end,
-                .y = exec.row(target.out, lone ? rows.begin : 0),
-                .y_stride = exec.stride(target.out),
-                .data = target.experts->of(expert)},
-               exec, worker);
+  each_part(step, groups, [&](const Target& target, Range part) {
+    multiply({.target = target,
+              .groups = part,
+              .row_begin = lone ? 0 : rows.begin,
+              .row_end = lone ? 1 : rows.end,
+              .y = exec.row(target.out, lone ? rows.begin : 0),
+              .y_stride = exec.stride(target.out),
+              .data = target.experts->of(expert)},
+             exec, worker);
 #ifndef NDEBUG
-      count_produced(step, exec, rows, part.size());
+    count_produced(step, exec, rows, part.size());
 #endif
-    }
-    first += n;
-  }
+  });
 }
 
 }  // namespace
 
 void expert_product_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const ExpertRows& experts = exec.experts;
-  int64_t n_groups = 0;  // of one expert
-  for (int i = 0; i < step.n_targets; ++i) n_groups += step.targets[static_cast<size_t>(i)].w->n_groups();
+  const int64_t n_groups = count_groups(step);  // of one expert
   const int64_t n_all = n_groups * experts.n_active;
   const int64_t n_rows = (experts.n + experts.n_active - 1) / experts.n_active;
   // The groups of all active experts are one list of work, as the matrices of product_step.

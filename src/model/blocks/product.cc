@@ -41,21 +41,13 @@ void multiply(const Product& product, const Exec& exec, const Worker& worker) no
 
 void product_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const int64_t n_rows = exec.n_rows;
-  int64_t n_groups = 0;
-  for (int i = 0; i < step.n_targets; ++i) n_groups += step.targets[static_cast<size_t>(i)].w->n_groups();
+  const int64_t n_groups = count_groups(step);
   // The matrices' groups one after the other are one list of work; a piece may reach from one matrix into the next.
   worker.each(n_groups, groups_per_piece(n_groups, n_rows, worker.count()), [&](Range groups) {
-    int64_t first = 0;
-    for (int i = 0; i < step.n_targets; ++i) {
-      const Target& target = step.targets[static_cast<size_t>(i)];
-      const int64_t n = target.w->n_groups();
-      const Range part{std::max<int64_t>(groups.begin - first, 0), std::min(groups.end - first, n)};
-      if (part.begin < part.end) {
-        float* y = exec.row(target.out, 0) + target.column;
-        multiply({target, part, 0, n_rows, y, exec.stride(target.out)}, exec, worker);
-      }
-      first += n;
-    }
+    each_part(step, groups, [&](const Target& target, Range part) {
+      float* y = exec.row(target.out, 0) + target.column;
+      multiply({target, part, 0, n_rows, y, exec.stride(target.out)}, exec, worker);
+    });
   });
 }
 
