@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "bench/values.h"
 #include "engine/bench_peaks.h"
 #include "kernels/kv_layout.h"
 #include "kernels/table.h"
@@ -28,16 +29,6 @@ using kernels::Table;
 
 constexpr int64_t kCacheBytes = 192 << 20;  // Several times the last-level cache.
 constexpr const char* kTypeNames[] = {"f16", "bf16", "f32", "q8_0"};
-
-std::vector<float> values(int64_t n) {
-  std::vector<float> out(static_cast<size_t>(n));
-  uint32_t state = 1;
-  for (float& value : out) {
-    state = state * 1664525u + 1013904223u;
-    value = static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
-  }
-  return out;
-}
 
 /// Per second: the sum over threads of n / (median time of piece(thread, i)).
 template <class F>

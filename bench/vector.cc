@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/f16.h"
+#include "bench/values.h"
 #include "engine/bench_peaks.h"
 #include "kernels/kv_layout.h"
 #include "kernels/table.h"
@@ -35,16 +36,6 @@ double median_seconds(int n, F piece) {
   }
   std::nth_element(seconds.begin(), seconds.begin() + n / 2, seconds.end());
   return seconds[static_cast<size_t>(n / 2)];
-}
-
-std::vector<float> values(int64_t n) {
-  std::vector<float> out(static_cast<size_t>(n));
-  uint32_t state = 1;
-  for (float& value : out) {
-    state = state * 1664525u + 1013904223u;
-    value = static_cast<float>(state >> 8) * 0x1p-23f - 1.0f;
-  }
-  return out;
 }
 
 /// K and V of kHeads heads of kPositions positions, in the form of `type`: one page per head and tile.
