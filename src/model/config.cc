@@ -87,6 +87,11 @@ class KeyReader {
       if (value) config.*(*number) = static_cast<float>(*value);
       return Ok{};
     }
+    if (auto flag = std::get_if<bool ModelConfig::*>(&spec.field)) {
+      STOKER_TRY(std::optional<bool> value, boolean(key));
+      if (value) config.*(*flag) = *value;
+      return Ok{};
+    }
     return read_per_layer(spec, config, config.*std::get<PerLayer ModelConfig::*>(spec.field));
   }
 
@@ -107,6 +112,14 @@ class KeyReader {
       return value ? std::optional<double>(static_cast<double>(*value)) : std::nullopt;
     }
     return file_.real(prefix_ + key);
+  }
+
+  Result<std::optional<bool>> boolean(const std::string& key) {
+    const auto it = overrides_.find(key);
+    if (it == overrides_.end()) return file_.boolean(prefix_ + key);
+    if (it->second == "true" || it->second == "1") return std::optional<bool>(true);
+    if (it->second == "false" || it->second == "0") return std::optional<bool>(false);
+    return Error{ErrorCode::kInvalidArgument, str_cat("override ", key, "=", it->second, ": not true or false")};
   }
 
   Result<std::optional<std::string>> text(const std::string& key) {
@@ -250,11 +263,28 @@ Status check_heads(const ModelConfig& config) {
   return Ok{};
 }
 
+bool reads(const Arch& arch, std::string_view key) {
+  return std::any_of(arch.keys.begin(), arch.keys.end(), [&](const KeySpec& k) { return k.key == key; });
+}
+
+/// Files may say of a family what is always so; what they say otherwise is not run.
+Status refuse_other_routing(KeyReader& keys, const ModelConfig& config) {
+  if (config.n_experts <= 1) return Ok{};
+  const auto refuse = [&](std::string_view key, auto value, auto wanted) -> Status {
+    if (reads(*config.arch, key) || !value || *value == wanted) return Ok{};
+    return Error{ErrorCode::kUnsupported, str_cat("key ", keys.full(key), " is ", *value, "; this version runs ",
+                                                  config.arch->name, " with ", wanted, " only")};
+  };
+  STOKER_TRY(std::optional<double> gating, keys.real("expert_gating_func", true));
+  if (gating && *gating == 0) gating.reset();
+  STOKER_TRY_STATUS(refuse("expert_gating_func", gating, static_cast<double>(config.gating)));
+  STOKER_TRY(std::optional<bool> norm, keys.boolean("expert_weights_norm"));
+  return refuse("expert_weights_norm", norm, config.renormalize);
+}
+
 Status refuse_unread_keys(KeyReader& keys, const Arch& arch) {
   for (const RefusedKey& refused : kRefused) {
-    const bool read =
-        std::any_of(arch.keys.begin(), arch.keys.end(), [&](const KeySpec& k) { return k.key == refused.key; });
-    if (read) continue;
+    if (reads(arch, refused.key)) continue;
     STOKER_TRY(std::optional<double> value, keys.real(std::string(refused.key), false));
     if (value && *value != refused.off && *value != refused.also_off) {
       return Error{ErrorCode::kUnsupported, str_cat("key ", keys.full(refused.key), " is ", *value, ": ", refused.what,
@@ -264,13 +294,35 @@ Status refuse_unread_keys(KeyReader& keys, const Arch& arch) {
   return Ok{};
 }
 
+/// The best groups are those with the largest sum of two scores, and must have enough experts together.
+Status check_groups(const KeyReader& keys, ModelConfig& config) {
+  if (config.n_groups <= 1 || config.n_experts == 0) {
+    config.n_groups = config.n_used_groups = 1;
+    return Ok{};
+  }
+  const int64_t size = config.n_experts / config.n_groups;
+  if (config.n_experts % config.n_groups != 0 || size < 2) {
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("key ", keys.full("expert_group_count"), " is ", config.n_groups,
+                         ", wanted equal groups of at least 2 out of ", config.n_experts, ", which expert_count is")};
+  }
+  if (config.n_used_groups < 1 || config.n_used_groups > config.n_groups ||
+      config.n_used_groups * size < config.n_used_experts) {
+    return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("expert_group_used_count"), " is ",
+                                              config.n_used_groups, ", wanted up to ", config.n_groups, " groups of ",
+                                              size, " that hold the ", config.n_used_experts, " of expert_used_count")};
+  }
+  return Ok{};
+}
+
 Status check_experts(KeyReader& keys, ModelConfig& config) {
   if (config.n_experts <= 1) config.n_experts = config.n_used_experts = 0;
   if (config.n_used_experts < (config.n_experts ? 1 : 0) || config.n_used_experts > config.n_experts) {
     return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("expert_used_count"), " is ", config.n_used_experts,
-                                              ", wanted 1 to ", config.n_experts, ", the number of experts")};
+                                              ", wanted 1 to ", config.n_experts, ", which expert_count is")};
   }
-  return Ok{};
+  STOKER_TRY_STATUS(refuse_other_routing(keys, config));
+  return check_groups(keys, config);
 }
 
 Status derive(ModelConfig& config) {

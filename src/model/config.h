@@ -12,9 +12,18 @@ namespace stoker::model {
 
 struct Arch;
 
+inline constexpr int64_t kMaxExperts = 1024;
+
 /// How the pairs of rotary position embedding lie in a head.
 enum class RopePairs { kInterleaved, kHalves };  // (x[2i], x[2i+1]); (x[i], x[i + R/2])
 enum class RopeScaling { kNone, kLinear, kYarn, kLongRope };
+
+/// How the logits of a router become scores and weights, numbered as in expert_gating_func.
+enum class Gating : int64_t {
+  kSoftmax = 1,          ///< Over all experts, of which the best are chosen.
+  kSigmoid = 2,          ///< Of each logit by itself.
+  kSoftmaxOfChosen = 3,  ///< The best logits are chosen, softmax over those.
+};
 
 /// A number that the file gives once or as one entry per layer.
 struct PerLayer {
@@ -45,8 +54,16 @@ struct ModelConfig {
   int64_t n_experts = 0;       ///< expert_count; 0 when it is 0 or 1: the layers are dense.
   int64_t n_used_experts = 0;  ///< expert_used_count: per token.
   int64_t expert_ff_dim = 0;   ///< expert_feed_forward_length
-  int64_t shared_ff_dim = 0;   ///< expert_shared_feed_forward_length; 0: no shared expert.
-  float norm_eps = 0;          ///< attention.layer_norm_rms_epsilon
+  int64_t shared_ff_dim = 0;   ///< expert_shared_feed_forward_length
+  int64_t n_shared = 0;        ///< expert_shared_count: experts that all tokens go to, computed as one wide one.
+  int64_t n_groups = 1;        ///< expert_group_count: experts are chosen out of the best groups only; 1: all are one.
+  int64_t n_used_groups = 1;   ///< expert_group_used_count
+  int64_t gating = static_cast<int64_t>(Gating::kSoftmax);  ///< expert_gating_func
+  bool renormalize = false;     ///< expert_weights_norm: the weights of the chosen experts are divided by their sum.
+  float expert_scale = 0;       ///< expert_weights_scale: multiplies their weights; 0: none.
+  int64_t n_dense_layers = 0;   ///< leading_dense_block_count: the first layers have no experts.
+  int64_t expert_interval = 1;  ///< interleave_moe_layer_step: of the others each n-th, counted from 1, has.
+  float norm_eps = 0;           ///< attention.layer_norm_rms_epsilon
 
   int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
   RopePairs rope_pairs = RopePairs::kInterleaved;
@@ -71,6 +88,13 @@ struct ModelConfig {
   /// Window of a layer, 0 when it sees everything.
   int64_t window_of(int64_t layer) const { return sliding[static_cast<size_t>(layer)] ? window : 0; }
   bool any_sliding() const;
+  bool has_experts(int64_t layer) const {
+    return n_experts > 0 && layer >= n_dense_layers && (layer + 1) % expert_interval == 0;
+  }
+  /// Values between the projections of the shared experts together; 0: there are none.
+  int64_t shared_width() const {
+    return n_shared ? n_shared * (shared_ff_dim ? shared_ff_dim : expert_ff_dim) : shared_ff_dim;
+  }
 };
 
 /// "key=value" pairs that stand in for metadata of the file, for those who know better. Keys may leave out "{arch}.".

@@ -126,7 +126,7 @@ Status WeightPlan::add_layer(const gguf::File& file, const ModelConfig& config, 
   const std::string prefix = str_cat("blk.", layer, ".");
   const bool fused = file.find_tensor(prefix + "attn_qkv.weight") != nullptr;
   for (const TensorSpec& spec : config.arch->tensors) {
-    if (!may_have(spec.need, config) || (spec.need == Need::kUnlessFused && fused)) continue;
+    if (!may_have(spec.need, config, layer) || (spec.need == Need::kUnlessFused && fused)) continue;
     STOKER_TRY_STATUS(
         add_tensor(file, prefix + std::string(spec.name), spec, config, layer, weights, spec.need != Need::kOptional));
   }

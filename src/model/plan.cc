@@ -20,6 +20,15 @@ const char* name_of(Activation activation) {
   return activation == Activation::kGelu ? "gelu*up" : activation == Activation::kSilu ? "silu*up" : "clamped silu*up";
 }
 
+Routing routing_of(const ModelConfig& config, const LayerWeights& w) {
+  return {.gating = static_cast<Gating>(config.gating),
+          .renormalize = config.renormalize,
+          .scale = config.expert_scale == 0 ? 1 : config.expert_scale,
+          .n_groups = config.n_groups,
+          .n_used_groups = config.n_used_groups,
+          .selection_bias = present(w.selection_bias)};
+}
+
 void merge(Forms& into, Forms more) {
   into.a256 |= more.a256;
   into.a32 |= more.a32;
@@ -190,7 +199,7 @@ void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions opt
 }
 
 void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) {
-  MoeSpec spec{.routing = options.routing,
+  MoeSpec spec{.routing = routing_of(config_, w),
                .n_experts = config_.n_experts,
                .n_used = config_.n_used_experts,
                .router_bias = present(w.b_router),

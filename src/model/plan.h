@@ -64,13 +64,13 @@ struct AttentionSpec {
   KvLayout::Layer kv;
 };
 
-enum class RouterWeights {
-  kOverAll,     ///< Softmax over all experts, of which the best are chosen.
-  kOverChosen,  ///< The best logits are chosen, softmax over those.
-};
+/// How experts are chosen and weighed: docs/kernels.md#experts.
 struct Routing {
-  RouterWeights weights = RouterWeights::kOverAll;
-  bool renormalize = false;  ///< The weights of the chosen experts are divided by their sum.
+  Gating gating = Gating::kSoftmax;
+  bool renormalize = false;
+  float scale = 1;
+  int64_t n_groups = 1, n_used_groups = 1;
+  const Vector* selection_bias = nullptr;
 };
 
 /// Geometry of one block of experts.
@@ -166,7 +166,6 @@ struct MlpOptions {
 };
 
 struct MoeOptions {
-  Routing routing{};
   Activation activation = Activation::kSilu;
 };
 

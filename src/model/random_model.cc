@@ -44,7 +44,7 @@ class RandomModelWriter {
     }
     for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
       for (const TensorSpec& spec : config_.arch->tensors) {
-        if (spec.need == Need::kOptional || !may_have(spec.need, config_)) continue;
+        if (spec.need == Need::kOptional || !may_have(spec.need, config_, layer)) continue;
         const bool stacked = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
                              std::holds_alternative<ExpertVector LayerWeights::*>(spec.slot);
         const bool matrix = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
@@ -76,6 +76,9 @@ class RandomModelWriter {
     f32("rope.freq_base", config_.rope_base);
     for (const KeySpec& spec : config_.arch->keys) {
       if (auto number = std::get_if<int64_t ModelConfig::*>(&spec.field)) u32(spec.key, config_.*(*number));
+      if (auto flag = std::get_if<bool ModelConfig::*>(&spec.field)) {
+        writer_.add(str_cat(config_.arch->name, ".", spec.key), {gguf::ValueType::kBool, config_.*(*flag)});
+      }
       if (auto number = std::get_if<float ModelConfig::*>(&spec.field);
           number && config_.*(*number) >= static_cast<float>(spec.min)) {
         f32(spec.key, config_.*(*number));

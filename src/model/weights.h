@@ -56,6 +56,7 @@ struct LayerWeights {
   Vector b_gate, b_up, b_down;
   Matrix router;
   Vector b_router;
+  Vector selection_bias;  ///< Decides with the scores which experts are chosen; no part of their weights.
   ExpertMatrix expert_gate, expert_up, expert_down;
   ExpertVector b_expert_gate, b_expert_up, b_expert_down;
   Matrix shared_gate, shared_up, shared_down;

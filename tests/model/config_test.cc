@@ -172,6 +172,13 @@ TEST(Config, Experts) {
     expect_refused(arch, {{"expert_used_count", u32(0)}}, {"expert_used_count is 0", "1 to 8"});
     expect_refused(arch, {{"expert_used_count", u32(9)}}, {"expert_used_count is 9", "1 to 8"});
   }
+  // Files may say what the family does anyway.
+  EXPECT_TRUE(read("olmoe", {{"expert_gating_func", u32(1)}, {"expert_weights_norm", Value{ValueType::kBool, false}}}));
+  EXPECT_TRUE(read("gpt-oss", {{"expert_gating_func", u32(3)}}));
+  EXPECT_TRUE(read("qwen3moe", {{"expert_gating_func", u32(0)}, {"expert_weights_norm", u32(1)}}));
+  expect_refused("gpt-oss", {{"expert_gating_func", u32(1)}}, {"gpt-oss.expert_gating_func is 1", "with 3 only"});
+  expect_refused("olmoe", {{"expert_weights_norm", u32(1)}}, {"olmoe.expert_weights_norm is 1", "with 0 only"});
+  expect_refused("olmoe", {{"expert_weights_norm", text("yes")}}, {"olmoe.expert_weights_norm", "bool"});
   expect_refused("gpt-oss", {{"attention.sliding_window", std::nullopt}}, {"sliding_window", "missing"});
   expect_refused("gpt-oss", {{"expert_feed_forward_length", std::nullopt}}, {"expert_feed_forward_length", "missing"});
   const auto oss = read("gpt-oss", {}), rounded = read("gpt-oss", {}, {{"rope.scaling.yarn_truncate", "1"}});

@@ -98,7 +98,7 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
     case Dim::kExpertFf:
       return config.expert_ff_dim ? config.expert_ff_dim : config.ff_dim[layer];
     case Dim::kSharedFf:
-      return config.shared_ff_dim;
+      return config.shared_width();
     case Dim::kOne:
       return 1;
     case Dim::kRopePairs:

@@ -17,13 +17,11 @@ class PlanBuilder;
 /// One metadata key of a family: where it goes and what values are possible. Keys stand below "{architecture}.".
 struct KeySpec {
   std::string_view key;
-  std::variant<int64_t ModelConfig::*, float ModelConfig::*, PerLayer ModelConfig::*> field;
+  std::variant<int64_t ModelConfig::*, float ModelConfig::*, PerLayer ModelConfig::*, bool ModelConfig::*> field;
   bool required = false;
-  double min = 0;
+  double min = 0;  ///< And max: not of a bool.
   double max = 1e9;
 };
-
-inline constexpr double kMaxExperts = 1024;
 
 /// Sizes that tensor shapes are made of.
 enum class Dim {
@@ -48,8 +46,9 @@ enum class Need {
   kRequired,
   kOptional,
   kUnlessFused,  ///< Required unless attn_qkv is there.
-  kDense,        ///< Required when the model has no experts, and unknown otherwise.
-  kExperts,      ///< Required when it has.
+  kDense,        ///< Required in a layer without experts, and unknown in others.
+  kExperts,      ///< Required in a layer with experts.
+  kShared,       ///< The same, if the model has shared experts.
 };
 
 /// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols], a
@@ -95,9 +94,10 @@ extern const std::span<const TensorSpec>
 extern const std::span<const GlobalTensorSpec> kTiedGlobals;    ///< token_embd, output_norm, optional output.
 extern const std::span<const GlobalTensorSpec> kUntiedGlobals;  ///< The same with output required.
 
-/// Whether a layer of this model may have a tensor of this kind, the fused ones aside.
-inline bool may_have(Need need, const ModelConfig& config) {
-  return need != (config.n_experts ? Need::kDense : Need::kExperts);
+/// Whether `layer` may have a tensor of this kind, the fused ones aside.
+inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
+  if (need == Need::kShared) return config.has_experts(layer) && config.shared_width() > 0;
+  return need != (config.has_experts(layer) ? Need::kDense : Need::kExperts);
 }
 
 /// The size that `dim` stands for, in `layer` where that matters.

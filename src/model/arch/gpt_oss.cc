@@ -44,12 +44,13 @@ constexpr TensorSpec kTensors[] = {
 void defaults(ModelConfig& config) {
   config.rope_pairs = RopePairs::kHalves;
   config.yarn_truncate = 0;
+  config.gating = static_cast<int64_t>(Gating::kSoftmaxOfChosen);
   config.sliding_period = 2;
 }
 
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   plan.attention(w, layer, {.sinks = true});
-  plan.moe(w, layer, {.routing = {.weights = RouterWeights::kOverChosen}, .activation = Activation::kClampedSilu});
+  plan.moe(w, layer, {.activation = Activation::kClampedSilu});
 }
 
 }  // namespace

@@ -14,7 +14,10 @@ constexpr KeySpec kKeys[] = {
     {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .max = kMaxExperts},
 };
 
-void defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kInterleaved; }
+void defaults(ModelConfig& config) {
+  config.rope_pairs = RopePairs::kInterleaved;
+  config.renormalize = true;
+}
 
 Status finish(ModelConfig& config) {
   const int64_t head = config.k_dim ? config.k_dim : config.dim / config.n_heads[0];
@@ -28,7 +31,7 @@ Status finish(ModelConfig& config) {
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   plan.attention(w, layer, {});
   if (w.router) {
-    plan.moe(w, layer, {.routing = {.renormalize = true}});
+    plan.moe(w, layer, {});
   } else {
     plan.gated_mlp(w, layer, {.activation = Activation::kSilu});
   }

@@ -27,7 +27,10 @@ constexpr TensorSpec kTensors[] = {
     {"ffn_down_exps.weight", &LayerWeights::expert_down, Dim::kModel, Dim::kExpertFf},
 };
 
-void defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kHalves; }
+void defaults(ModelConfig& config) {
+  config.rope_pairs = RopePairs::kHalves;
+  config.renormalize = true;
+}
 
 Status finish(ModelConfig& config) {
   if (config.expert_ff_dim == 0) config.expert_ff_dim = config.ff_dim[0] / config.n_used_experts;
@@ -36,7 +39,7 @@ Status finish(ModelConfig& config) {
 
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   plan.attention(w, layer, {.qk_norm = true});
-  plan.moe(w, layer, {.routing = {.renormalize = true}});
+  plan.moe(w, layer, {});
 }
 
 }  // namespace

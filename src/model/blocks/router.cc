@@ -1,6 +1,7 @@
 // Which experts each row goes to, and the sum of what they give back (docs/kernels.md#experts).
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "base/math.h"
 #include "model/exec.h"
@@ -11,32 +12,86 @@ namespace {
 // Of a sum of weights that is divided by: the reference models' bound against division by almost nothing, 2^-14.
 constexpr double kSmallestSum = 6.103515625e-5;
 
-/// The n_used largest logits, largest first, the lower index where two are equal. NaN is never larger, so that the
-/// indices are different ones whatever the logits are.
-void choose(const float* logits, const MoeSpec& moe, int32_t* chosen) noexcept {
-  for (int64_t e = 0; e < moe.n_experts; ++e) {
-    int64_t at = std::min(e, moe.n_used);
-    while (at > 0 && logits[e] > logits[chosen[at - 1]]) --at;
-    if (at == moe.n_used) continue;
-    const int64_t last = std::min(e, moe.n_used - 1);
-    for (int64_t i = last; i > at; --i) chosen[i] = chosen[i - 1];
-    chosen[at] = static_cast<int32_t>(e);
+/// The n largest of x, largest first, the lower index where two are equal. NaN is never larger, so that the indices are
+/// different ones whatever the values are.
+template <class T>
+void find_largest(const T* x, int64_t n_all, int64_t n, int32_t* found) noexcept {
+  for (int64_t e = 0; e < n_all; ++e) {
+    int64_t at = std::min(e, n);
+    while (at > 0 && x[e] > x[found[at - 1]]) --at;
+    if (at == n) continue;
+    const int64_t last = std::min(e, n - 1);
+    for (int64_t i = last; i > at; --i) found[i] = found[i - 1];
+    found[at] = static_cast<int32_t>(e);
   }
+}
+
+double sigmoid(double x) noexcept { return 1 / (1 + math::exp(-x)); }
+
+/// What the experts are chosen by, where it is not the logits themselves.
+void score(const float* logits, const MoeSpec& moe, double* scores) noexcept {
+  const Gating gating = moe.routing.gating;
+  double sum = 1;
+  if (gating == Gating::kSoftmax) {
+    const auto best = static_cast<double>(*std::max_element(logits, logits + moe.n_experts));
+    sum = 0;
+    for (int64_t e = 0; e < moe.n_experts; ++e) sum += scores[e] = math::exp(static_cast<double>(logits[e]) - best);
+  }
+  const Vector* bias = moe.routing.selection_bias;
+  for (int64_t e = 0; e < moe.n_experts; ++e) {
+    const auto logit = static_cast<double>(logits[e]);
+    if (gating == Gating::kSoftmax) scores[e] /= sum;
+    if (gating == Gating::kSigmoid) scores[e] = sigmoid(logit);
+    if (gating == Gating::kSoftmaxOfChosen) scores[e] = logit;
+    if (bias) scores[e] += static_cast<double>(bias->data[e]);
+  }
+}
+
+/// Scores outside of the groups whose two best sum up to the most become -infinity.
+void keep_best_groups(const MoeSpec& moe, double* scores) noexcept {
+  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  const int64_t n_groups = moe.routing.n_groups, size = moe.n_experts / n_groups;
+  double sums[kMaxExperts / 2];
+  int32_t order[kMaxExperts / 2];
+  for (int64_t g = 0; g < n_groups; ++g) {
+    int32_t best[2];
+    find_largest(scores + g * size, size, 2, best);
+    sums[g] = scores[g * size + best[0]] + scores[g * size + best[1]];
+  }
+  find_largest(sums, n_groups, n_groups, order);
+  for (int64_t i = moe.routing.n_used_groups; i < n_groups; ++i) std::fill_n(scores + order[i] * size, size, kNone);
+}
+
+void choose(const float* logits, const MoeSpec& moe, int32_t* chosen) noexcept {
+  if (!moe.routing.selection_bias && moe.routing.n_groups == 1) {
+    return find_largest(logits, moe.n_experts, moe.n_used, chosen);
+  }
+  double scores[kMaxExperts];
+  score(logits, moe, scores);
+  if (moe.routing.n_groups > 1) keep_best_groups(moe, scores);
+  find_largest(scores, moe.n_experts, moe.n_used, chosen);
 }
 
 /// In double, sums in ascending order, rounded once: the same on every instruction set.
 void weigh(const float* logits, const MoeSpec& moe, const int32_t* chosen, float* weight) noexcept {
-  const auto best = static_cast<double>(logits[chosen[0]]);
-  const auto relative = [&](int64_t expert) { return math::exp(static_cast<double>(logits[expert]) - best); };
-  double of_chosen = 0, sum = 0;
-  for (int64_t i = 0; i < moe.n_used; ++i) of_chosen += relative(chosen[i]);
-  if (moe.routing.weights == RouterWeights::kOverChosen) {
-    sum = of_chosen;
-  } else {
-    for (int64_t e = 0; e < moe.n_experts; ++e) sum += relative(e);
-    if (moe.routing.renormalize) sum *= std::max(of_chosen / sum, kSmallestSum);
+  const Routing& routing = moe.routing;
+  float best = logits[chosen[0]];  // of those that the softmax is over
+  if (routing.gating == Gating::kSoftmax) best = *std::max_element(logits, logits + moe.n_experts);
+  for (int64_t i = 1; i < moe.n_used; ++i) best = std::max(best, logits[chosen[i]]);
+  const auto value = [&](int64_t expert) {
+    const auto logit = static_cast<double>(logits[expert]);
+    return routing.gating == Gating::kSigmoid ? sigmoid(logit) : math::exp(logit - static_cast<double>(best));
+  };
+  double of_chosen = 0, sum = routing.gating == Gating::kSigmoid ? 1 : 0;
+  for (int64_t i = 0; i < moe.n_used; ++i) of_chosen += value(chosen[i]);
+  if (routing.gating == Gating::kSoftmaxOfChosen) sum = of_chosen;
+  if (routing.gating == Gating::kSoftmax) {
+    for (int64_t e = 0; e < moe.n_experts; ++e) sum += value(e);
   }
-  for (int64_t i = 0; i < moe.n_used; ++i) weight[i] = static_cast<float>(relative(chosen[i]) / sum);
+  if (routing.renormalize) sum *= std::max(of_chosen / sum, kSmallestSum);
+  for (int64_t i = 0; i < moe.n_used; ++i) {
+    weight[i] = static_cast<float>(value(chosen[i]) / sum * static_cast<double>(routing.scale));
+  }
 }
 
 void route_row(const Step& step, Exec& exec, int64_t r) noexcept {
