@@ -177,7 +177,7 @@ TEST(Config, Experts) {
   EXPECT_TRUE(read("gpt-oss", {{"expert_gating_func", u32(3)}}));
   EXPECT_TRUE(read("qwen3moe", {{"expert_gating_func", u32(0)}, {"expert_weights_norm", u32(1)}}));
   expect_refused("gpt-oss", {{"expert_gating_func", u32(1)}}, {"gpt-oss.expert_gating_func is 1", "with 3 only"});
-  expect_refused("olmoe", {{"expert_weights_norm", u32(1)}}, {"olmoe.expert_weights_norm is 1", "with 0 only"});
+  expect_refused("olmoe", {{"expert_weights_norm", u32(1)}}, {"olmoe.expert_weights_norm is true", "with false only"});
   expect_refused("olmoe", {{"expert_weights_norm", text("yes")}}, {"olmoe.expert_weights_norm", "bool"});
   expect_refused("gpt-oss", {{"attention.sliding_window", std::nullopt}}, {"sliding_window", "missing"});
   expect_refused("gpt-oss", {{"expert_feed_forward_length", std::nullopt}}, {"expert_feed_forward_length", "missing"});
