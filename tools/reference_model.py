@@ -26,7 +26,7 @@ class Family:
     """What distinguishes a family from: pre-norm, grouped-query attention, SwiGLU, RMS norms."""
 
     rope: str = "halves"  # pairs (i, i + R/2); "neighbours": (2i, 2i + 1)
-    qk_norm: str = ""  # "head" or "full"
+    qk_norm: str = ""  # "head" or "full"; "present": of heads, where the file has it
     post_norms: bool = False
     ffn_norm: str = "ffn_norm"
     activation: str = "silu"
@@ -39,16 +39,21 @@ class Family:
     final_cap: float | None = None
     wide_layers: int = 0  # the model with so many layers scales scores by sqrt(heads / dim)
     sinks: bool = False
-    routing: str = ""  # "softmax", "renormalized", "selected": softmax over the selected only
+    gating: str = "softmax"  # or "sigmoid", or "selected": softmax over the selected only; a key may say otherwise
+    renormalized: bool = False  # routing weights; a key may say otherwise
+    keyed_routing: bool = False  # there are keys of gating, renormalization, scale and groups
+    sparse_layers: bool = False  # keys say which layers have experts
+    multipliers: bool = False  # Granite's, of embeddings, branches, scores and logits
+    rope_switch: bool = False  # a key says whether there is any rotation
 
 
 FAMILIES = {
-    "llama": Family(rope="neighbours", routing="renormalized"),
+    "llama": Family(rope="neighbours", renormalized=True),
     "qwen2": Family(),
-    "qwen2moe": Family(routing="softmax"),
+    "qwen2moe": Family(),
     "qwen3": Family(qk_norm="head"),
-    "qwen3moe": Family(qk_norm="head", routing="renormalized"),
-    "olmoe": Family(qk_norm="full", routing="softmax"),
+    "qwen3moe": Family(qk_norm="head", renormalized=True),
+    "olmoe": Family(qk_norm="full"),
     "gemma2": Family(
         post_norms=True,
         activation="gelu",
@@ -71,12 +76,21 @@ FAMILIES = {
         wide_layers=62,
     ),
     "gpt-oss": Family(
-        ffn_norm="post_attention_norm", activation="clamped", window_period=2, sinks=True, routing="selected"
+        ffn_norm="post_attention_norm", activation="clamped", window_period=2, sinks=True, gating="selected"
     ),
+    "deepseek": Family(rope="neighbours", keyed_routing=True, sparse_layers=True),
+    "ernie4_5": Family(rope="neighbours"),
+    "ernie4_5-moe": Family(rope="neighbours", renormalized=True, sparse_layers=True),
+    "glm4moe": Family(
+        qk_norm="present", ffn_norm="post_attention_norm", gating="sigmoid", keyed_routing=True, sparse_layers=True
+    ),
+    "granite": Family(rope="neighbours", multipliers=True, rope_switch=True, renormalized=True),
+    "granitemoe": Family(rope="neighbours", multipliers=True, renormalized=True),
 }
 # Read elsewhere, or without influence on the result.
 IGNORED_KEYS = {"vocab_size", "embedding_length", "block_count", "feed_forward_length", "expert_feed_forward_length"}
-IGNORED_KEYS |= {"expert_shared_feed_forward_length"}
+IGNORED_KEYS |= {"expert_shared_feed_forward_length", "expert_shared_count"}
+GATINGS = {1: "softmax", 2: "sigmoid", 3: "selected"}
 
 
 def softmax(z):
@@ -84,8 +98,12 @@ def softmax(z):
     return e / e.sum(-1, keepdims=True)
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
 def silu(x):
-    return x / (1 + np.exp(-x))
+    return x * sigmoid(x)
 
 
 def gelu(x):
@@ -148,8 +166,10 @@ class File:
             y = np.concatenate([x @ self.rows(weight, slice(i, i + ROWS_AT_ONCE)).T for i in starts], axis=1)
         return y if bias is None else y + bias
 
-    def check_all_read(self):
-        keys, tensors = set(self.keys) - self.keys_read, set(self.tensors) - self.tensors_read
+    def check_all_read(self, n_layers):
+        """Layers from n_layers on predict further tokens and take no part."""
+        drafts = {name for name in self.tensors if name.startswith("blk.") and int(name.split(".")[1]) >= n_layers}
+        keys, tensors = set(self.keys) - self.keys_read, set(self.tensors) - self.tensors_read - drafts
         if keys or tensors:
             raise Unsupported(f"not computed: keys {sorted(keys)}, tensors {sorted(tensors)}")
 
@@ -220,7 +240,7 @@ class Model:
             raise Unsupported(f"architecture {file.architecture}")
         self.family = family = FAMILIES[file.architecture]
         get = file.get
-        self.n_layers, self.dim = get("block_count"), get("embedding_length")
+        self.n_layers, self.dim = get("block_count") - get("nextn_predict_layers", 0), get("embedding_length")
         self.n_heads = get("attention.head_count")
         self.n_kv_heads = get("attention.head_count_kv", self.n_heads)
         self.head_dim = get("attention.key_length", self.dim // self.n_heads)
@@ -228,12 +248,13 @@ class Model:
             raise Unsupported("values of another length than keys")
         file.keys.setdefault("attention.key_length", self.head_dim)
         self.eps = get("attention.layer_norm_rms_epsilon")
-        self.n_used_experts = get("expert_used_count", 0) if get("expert_count", 0) else 0
+        self.set_routing()
+        self.set_multipliers()
         self.set_windows()
         self.attn_cap = 0.0 if family.attn_cap is None else get("attn_logit_softcapping", family.attn_cap)
         self.final_cap = 0.0 if family.final_cap is None else get("final_logit_softcapping", family.final_cap)
         wide = family.wide_layers and self.n_layers == family.wide_layers
-        self.scale = 1 / math.sqrt(self.dim // self.n_heads if wide else self.head_dim)
+        self.scale = self.scale or 1 / math.sqrt(self.dim // self.n_heads if wide else self.head_dim)
         n_ctx = n_ctx or get("context_length")
         truncate = file.architecture != "gpt-oss" if yarn_truncate is None else yarn_truncate
         base = get("rope.freq_base", 10000.0)
@@ -242,6 +263,31 @@ class Model:
             base = get("rope.freq_base_swa", family.swa_rope_base or base)
             self.swa_rope = Rope(file, base, not family.swa_rope_plain, n_ctx, truncate)
         self.reset()
+
+    def set_routing(self):
+        get, family = self.file.get, self.family
+        self.n_used_experts = get("expert_used_count", 0) if get("expert_count", 0) else 0
+        self.gating, self.renormalized, self.expert_scale = family.gating, family.renormalized, 1.0
+        self.n_groups = self.n_used_groups = self.interval = 1
+        self.n_dense_layers = 0
+        if family.keyed_routing:
+            self.gating = GATINGS[get("expert_gating_func", 0)] if get("expert_gating_func", 0) else self.gating
+            self.renormalized = get("expert_weights_norm", self.renormalized)
+            self.expert_scale = get("expert_weights_scale", 0.0) or 1.0
+            self.n_groups, self.n_used_groups = get("expert_group_count", 1), get("expert_group_used_count", 1)
+        if family.sparse_layers:
+            self.n_dense_layers, self.interval = get("leading_dense_block_count", 0), get("interleave_moe_layer_step", 1)
+
+    def has_experts(self, layer):
+        return self.n_used_experts > 0 and layer >= self.n_dense_layers and (layer + 1) % self.interval == 0
+
+    def set_multipliers(self):
+        get = self.file.get if self.family.multipliers else lambda key, default: default
+        self.embedding_scale, self.residual_scale = get("embedding_scale", 0.0) or 1.0, get("residual_scale", 0.0) or 1.0
+        self.scale, self.logit_scale = get("attention.scale", 0.0), get("logit_scale", 1.0)
+        if self.family.scaled_embedding:
+            self.embedding_scale = math.sqrt(self.dim)
+        self.rotates = self.file.get("rope.scaling.finetuned", True) if self.family.rope_switch else True
 
     def set_windows(self):
         period = self.family.window_period
@@ -270,7 +316,8 @@ class Model:
             q, k = self.norm(q, block + "attn_q_norm"), self.norm(k, block + "attn_k_norm")
         q = q.reshape(len(x), self.n_heads, self.head_dim)
         k, v = (t.reshape(len(x), self.n_kv_heads, self.head_dim) for t in (k, v))
-        if self.family.qk_norm == "head":
+        present = block + "attn_q_norm.weight" in self.file.tensors
+        if self.family.qk_norm == "head" or self.family.qk_norm == "present" and present:
             q, k = self.norm(q, block + "attn_q_norm"), self.norm(k, block + "attn_k_norm")
         return q, k, v
 
@@ -278,7 +325,8 @@ class Model:
         block = f"blk.{layer}."
         q, k, v = self.queries_keys_values(x, block)
         rope = self.swa_rope if self.sliding[layer] else self.rope
-        q, k = (rope.turn(t, positions, self.family.rope) for t in (q, k))
+        if self.rotates:
+            q, k = (rope.turn(t, positions, self.family.rope) for t in (q, k))
         if layer in self.kv:
             k, v = (np.concatenate([old, new]) for old, new in zip(self.kv[layer], (k, v)))
         self.kv[layer] = k, v
@@ -304,28 +352,48 @@ class Model:
 
     def feed_forward(self, x, layer):
         prefix = f"blk.{layer}.ffn_"
-        if self.n_used_experts:
-            return self.experts(x, prefix)
+        if self.has_experts(layer):
+            return self.experts(x, layer, prefix) + self.shared_experts(x, prefix)
         gate, up = self.file.linear(x, prefix + "gate"), self.file.linear(x, prefix + "up")
         return self.file.linear(self.gated(gate, up), prefix + "down")
 
-    def route(self, x, prefix):
+    def route(self, x, layer, prefix):
         """(experts [n, used], their weights): the best first, the lower index where two are equal."""
-        logits = self.file.linear(x, prefix + "gate_inp")
-        order = np.argsort(-logits, axis=-1, kind="stable")
-        best, next_best = order[:, : self.n_used_experts], order[:, self.n_used_experts]
-        chosen = np.take_along_axis(logits, best, -1)
-        margin = chosen[:, -1] - logits[np.arange(len(x)), next_best]
-        self.router_margin = min(self.router_margin, float(margin.min()))
-        if self.family.routing == "selected":
-            return best, softmax(chosen)
-        weight = np.take_along_axis(softmax(logits), best, -1)
-        if self.family.routing == "renormalized":
+        logits, bias = self.file.linear(x, prefix + "gate_inp"), self.file.tensor(f"blk.{layer}.exp_probs_b.bias")
+        share = {"softmax": softmax, "sigmoid": sigmoid, "selected": lambda z: z}[self.gating](logits)
+        if bias is None and self.n_groups == 1:
+            best = self.largest(logits, self.n_used_experts)  # as of the scores, with margins that do not shrink
+        else:
+            score = share if bias is None else share + bias
+            best = self.largest(self.in_best_groups(score), self.n_used_experts)
+        weight = np.take_along_axis(share, best, -1)
+        if self.gating == "selected":
+            weight = softmax(weight)
+        if self.renormalized:
             weight = weight / np.maximum(weight.sum(-1, keepdims=True), SMALLEST_WEIGHT_SUM)
-        return best, weight
+        return best, weight * self.expert_scale
 
-    def experts(self, x, prefix):
-        best, weight = self.route(x, prefix)
+    def largest(self, values, n):
+        """Where the n largest of each row are."""
+        order = np.argsort(-values, axis=-1, kind="stable")
+        if n < values.shape[-1]:
+            last, next_best = (np.take_along_axis(values, order[:, i : i + 1], -1) for i in (n - 1, n))
+            self.router_margin = min(self.router_margin, float((last - next_best).min()))
+        return order[:, :n]
+
+    def in_best_groups(self, score):
+        """Scores, minus infinity outside of the groups whose two best are the largest together."""
+        grouped = score.reshape(len(score), self.n_groups, -1)
+        if self.n_groups == 1:
+            return score
+        best = self.largest(np.sort(grouped, -1)[:, :, -2:].sum(-1), self.n_used_groups)
+        out = np.full_like(grouped, -np.inf)
+        rows = np.arange(len(score))[:, None]
+        out[rows, best] = grouped[rows, best]
+        return out.reshape(score.shape)
+
+    def experts(self, x, layer, prefix):
+        best, weight = self.route(x, layer, prefix)
         matrix = {name: self.file.tensor(f"{prefix}{name}_exps.weight") for name in ("gate", "up", "down")}
         bias = {name: self.file.tensor(f"{prefix}{name}_exps.bias") for name in matrix}
 
@@ -338,38 +406,36 @@ class Model:
             rows, slot = np.nonzero(best == expert)
             h = self.gated(project("gate", expert, x[rows]), project("up", expert, x[rows]))
             out[rows] += weight[rows, slot][:, None] * project("down", expert, h)
-        return out + self.shared_expert(x, prefix)
+        return out
 
-    def shared_expert(self, x, prefix):
-        """What all tokens get, times a weight of its own; 0 where there is none."""
-        gate = self.file.tensor(prefix + "gate_inp_shexp.weight")
-        if gate is None:
+    def shared_experts(self, x, prefix):
+        """What all tokens get, in some families times a weight of its own; 0 where there is none."""
+        if prefix + "down_shexp.weight" not in self.file.tensors:
             return 0
         h = self.gated(self.file.linear(x, prefix + "gate_shexp"), self.file.linear(x, prefix + "up_shexp"))
-        return self.file.linear(h, prefix + "down_shexp") / (1 + np.exp(-(x @ gate)))[:, None]
+        out, gate = self.file.linear(h, prefix + "down_shexp"), self.file.tensor(prefix + "gate_inp_shexp.weight")
+        return out if gate is None else out * sigmoid(x @ gate)[:, None]
 
     def layer(self, x, layer, positions):
         block = f"blk.{layer}."
         a = self.attention(self.norm(x, block + "attn_norm"), layer, positions)
-        x = x + (self.norm(a, block + "post_attention_norm") if self.family.post_norms else a)
+        x = x + self.residual_scale * (self.norm(a, block + "post_attention_norm") if self.family.post_norms else a)
         f = self.feed_forward(self.norm(x, block + self.family.ffn_norm), layer)
-        return x + (self.norm(f, block + "post_ffw_norm") if self.family.post_norms else f)
+        return x + self.residual_scale * (self.norm(f, block + "post_ffw_norm") if self.family.post_norms else f)
 
     def hidden(self, ids):
         """Rows after output_norm [n, dim] of ids that follow what was seen since reset()."""
         positions = np.arange(self.n_seen, self.n_seen + len(ids))
         self.n_seen += len(ids)
-        x = self.file.rows("token_embd.weight", np.asarray(ids))
-        if self.family.scaled_embedding:
-            x = x * math.sqrt(self.dim)
+        x = self.embedding_scale * self.file.rows("token_embd.weight", np.asarray(ids))
         for layer in range(self.n_layers):
             x = self.layer(x, layer, positions)
         return self.norm(x, "output_norm")
 
     def logits_of(self, hidden):
         output = "output" if "output.weight" in self.file.tensors else "token_embd"
-        logits = soft_cap(self.file.linear(hidden, output), self.final_cap)
-        self.file.check_all_read()
+        logits = soft_cap(self.file.linear(hidden, output) / self.logit_scale, self.final_cap)
+        self.file.check_all_read(self.n_layers)
         return logits
 
     def logits(self, ids, rows=64):

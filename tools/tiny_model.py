@@ -21,6 +21,7 @@ import gguf
 from tiny_writer import Experts, Shape, write_model
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "tiny"
+EXPERT_FF = "expert_feed_forward_length"
 LONG = 200  # tokens: three attention tiles and a part of the fourth
 
 # Divisors of the rotation frequencies as Llama 3.1 has them: none, a transition, a constant.
@@ -80,10 +81,22 @@ def gpt_oss(**fields):
         tied=False,
         rope_base=150000.0,
         ffn_norm="post_attention_norm",
-        experts=Experts(8, used=4, ff_dim=64, ff_key="expert_feed_forward_length", biases=True),
+        experts=Experts(8, used=4, ff_dim=64, ff_key=EXPERT_FF, biases=True),
         keys=window(8) | rope("yarn", 32, original=64),
         **fields,
     )
+
+
+def glm4moe(groups=(1, 1), **fields):
+    """Half of each head is turned; the first layer is dense; the last is no part of the model. Two shared experts."""
+    experts = Experts(
+        *(8, 3, 48, EXPERT_FF), shared_ff_dim=96, shared_key=False, selection_bias=0.15, layers=(1, 2, 3, 4)
+    )
+    keys = {"leading_dense_block_count": 1, "expert_shared_count": 2, "expert_weights_scale": 2.5}
+    keys |= {"rope.dimension_count": 16, "expert_weights_norm": True, "expert_gating_func": 2}
+    keys |= {"expert_group_count": groups[0], "expert_group_used_count": groups[1]}
+    fields = {"biases": ("q", "k", "v"), "tied": False, "keys": keys, "experts": experts} | fields
+    return Shape("glm4moe", head_dim=32, n_draft_layers=1, ffn_norm="post_attention_norm", rope_base=1e6, **fields)
 
 
 TIGHT_CAPS = {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 9.0}
@@ -127,7 +140,7 @@ FAMILIES = {
         biases=("q", "k", "v"),
         rope_base=1e6,
         tied=False,
-        experts=Experts(8, used=3, ff_dim=48, ff_key="expert_feed_forward_length", shared_ff_dim=112),
+        experts=Experts(8, used=3, ff_dim=48, ff_key=EXPERT_FF, shared_ff_dim=112, shared_weight=True),
     ),
     "qwen3moe": Shape(
         "qwen3moe",
@@ -135,7 +148,7 @@ FAMILIES = {
         qk_norm="head",
         rope_base=1e6,
         tied=False,
-        experts=Experts(8, used=3, ff_dim=32, ff_key="expert_feed_forward_length"),
+        experts=Experts(8, used=3, ff_dim=32, ff_key=EXPERT_FF),
     ),
     "olmoe": Shape(
         "olmoe",
@@ -147,6 +160,14 @@ FAMILIES = {
         experts=Experts(8, used=3, ff_dim=64, ff_key="feed_forward_length"),
     ),
     "gpt-oss": gpt_oss(),
+    "glm4moe": glm4moe(qk_norm="head"),
+    "glm4moe-groups": glm4moe(
+        groups=(4, 2),
+        biases=(),
+        experts=Experts(
+            *(16, 3, 32, EXPERT_FF), shared_ff_dim=64, shared_key=False, selection_bias=0.3, layers=(1, 2, 3, 4)
+        ),
+    ),
 }
 
 

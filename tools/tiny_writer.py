@@ -31,7 +31,11 @@ class Experts:
     ff_dim: int
     ff_key: str  # the metadata key that holds ff_dim
     biases: bool = False
-    shared_ff_dim: int = 0  # of a shared expert with a weight of its own
+    shared_ff_dim: int = 0  # of all shared experts together
+    shared_weight: bool = False  # the shared expert has a weight of its own
+    shared_key: bool = True  # a metadata key holds shared_ff_dim
+    selection_bias: float = 0.0  # its spread, above 0; its name is exp_probs_b.bias
+    layers: tuple[int, ...] | None = None  # that have experts, when not all do
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Shape:
     qk_norm: str = ""  # "head": over each head; "full": over the whole vector
     post_norms: bool = False
     ffn_norm: str = "ffn_norm"
+    n_draft_layers: int = 0  # behind the n_layers that run
     sinks: bool = False
     embedding_std: float = 0.0  # 0: 0.25 when tied, else 1
     gate_gain: float = 1.0
@@ -154,16 +159,20 @@ class ModelWriter:
 
     def tensors(self):
         self.global_tensors()
-        for layer in range(self.shape.n_layers):
+        s = self.shape
+        for layer in range(s.n_layers + s.n_draft_layers):
             self.attention(f"blk.{layer}.")
-            self.feed_forward(f"blk.{layer}.")
+            sparse = s.experts and (s.experts.layers is None or layer in s.experts.layers)
+            self.feed_forward(f"blk.{layer}.", s.experts if sparse else None)
+            if layer >= s.n_layers:
+                self.draft(f"blk.{layer}.nextn.")
 
     def keys(self):
         s = self.shape
         keys = {
             "context_length": 4096,
             "embedding_length": s.dim,
-            "block_count": s.n_layers,
+            "block_count": s.n_layers + s.n_draft_layers,
             "feed_forward_length": s.ff_dim,
             "attention.head_count": s.n_heads,
             "attention.head_count_kv": s.n_kv_heads,
@@ -175,10 +184,12 @@ class ModelWriter:
         }
         if s.arch == "llama":
             keys["rope.dimension_count"] = s.head_dim
+        if s.n_draft_layers:
+            keys["nextn_predict_layers"] = s.n_draft_layers
         if s.experts:
             keys |= {"expert_count": s.experts.count, "expert_used_count": s.experts.used}
             keys[s.experts.ff_key] = s.experts.ff_dim
-            if s.experts.shared_ff_dim:
+            if s.experts.shared_ff_dim and s.experts.shared_key:
                 keys["expert_shared_feed_forward_length"] = s.experts.shared_ff_dim
         for key, value in (keys | s.keys).items():
             self.key(f"{s.arch}.{key}", value)
@@ -245,14 +256,23 @@ class ModelWriter:
         if s.sinks:
             self.vector(block + "attn_sinks.weight", s.n_heads, std=1.5)
 
-    def feed_forward(self, block):
+    def draft(self, block):
+        """What makes a layer one that predicts a further token; engines may leave it unread."""
+        dim = self.shape.dim
+        self.linear(block + "eh_proj", dim, 2 * dim)
+        for name in ("enorm", "hnorm", "shared_head_norm"):
+            self.norm(block + name, dim)
+
+    def feed_forward(self, block, experts):
         s = self.shape
         self.norm(block + s.ffn_norm, s.dim)
         if s.post_norms:
             self.norm(block + "post_attention_norm", s.dim)
             self.norm(block + "post_ffw_norm", s.dim)
-        if s.experts:
+        if experts:
             self.expert_tensors(block + "ffn_")
+            if experts.selection_bias:
+                self.vector(block + "exp_probs_b.bias", experts.count, std=experts.selection_bias)
             return
         if s.gate_gain == 1.0:
             self.linear(block + "ffn_gate", s.ff_dim, s.dim, bias="gate")
@@ -270,8 +290,9 @@ class ModelWriter:
             self.weight(prefix + name + "_exps.weight", e.count, n_out, n_in)
             if e.biases:  # large ones, so that gpt-oss's clamps at 7 take part
                 self.random_f32(prefix + name + "_exps.bias", e.count, n_out, std=0.3 if name == "down" else 4.0)
-        if e.shared_ff_dim:
+        if e.shared_weight:
             self.vector(prefix + "gate_inp_shexp.weight", s.dim, std=0.25)
+        if e.shared_ff_dim:
             self.linear(prefix + "gate_shexp", e.shared_ff_dim, s.dim)
             self.linear(prefix + "up_shexp", e.shared_ff_dim, s.dim)
             self.linear(prefix + "down_shexp", s.dim, e.shared_ff_dim)
