@@ -321,6 +321,11 @@ Status check_experts(KeyReader& keys, ModelConfig& config) {
     return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("expert_used_count"), " is ", config.n_used_experts,
                                               ", wanted 1 to ", config.n_experts, ", which expert_count is")};
   }
+  if (config.gating > static_cast<int64_t>(Gating::kSoftmaxOfChosen)) {
+    return Error{ErrorCode::kUnsupported,
+                 str_cat("key ", keys.full("expert_gating_func"), " is ", config.gating,
+                         "; this version runs 1, softmax, 2, sigmoid, and 3, softmax over the chosen")};
+  }
   STOKER_TRY_STATUS(refuse_other_routing(keys, config));
   return check_groups(keys, config);
 }

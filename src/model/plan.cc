@@ -143,7 +143,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.v_column = spec.k_column + round_up(spec.n_kv_heads * spec.k_dim, unit);
   spec.bq = present(w.bq), spec.bk = present(w.bk), spec.bv = present(w.bv), spec.bqkv = present(w.bqkv);
   if (options.sinks) spec.sinks = &w.sinks;
-  if (options.qk_norm) spec.q_norm = &w.q_norm, spec.k_norm = &w.k_norm;
+  if (options.qk_norm) spec.q_norm = present(w.q_norm), spec.k_norm = present(w.k_norm);
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
 
   norm(w.attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv}));

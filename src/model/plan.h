@@ -155,7 +155,7 @@ class KernelFinder {
 
 /// Options of shared blocks, named after what they do.
 struct AttentionOptions {
-  bool qk_norm = false;        ///< RMS norm on each q and k head before the rotation.
+  bool qk_norm = false;        ///< RMS norm on each q and k head before the rotation, where the file has its gain.
   bool whole_qk_norm = false;  ///< The same on the whole vectors of q and k, which have no biases.
   bool post_norm = false;      ///< RMS norm on the block's output before it is added.
   bool sinks = false;          ///< A logit per head that takes part in the softmax and has no value.
@@ -179,6 +179,8 @@ class PlanBuilder {
 
   /// Experts chosen by a router, and a shared one where the layer has its tensors.
   void moe(const LayerWeights& w, int64_t layer, MoeOptions options);
+  /// One or the other, as the layer has it.
+  void feed_forward(const LayerWeights& w, int64_t layer) { w.router ? moe(w, layer, {}) : gated_mlp(w, layer, {}); }
 
   /// Embedding before the first layer; final norm and head after the last. The first error of any block, if one failed.
   void begin();

@@ -164,7 +164,7 @@ TEST(Config, WhatIsNotRunIsRefused) {
 
 TEST(Config, Experts) {
   expect_refused("llama", {{"expert_count", u32(8)}}, {"llama.expert_used_count", "0", "1 to 8"});
-  for (const char* arch : {"gpt-oss", "olmoe", "qwen2moe", "qwen3moe"}) {
+  for (const char* arch : {"glm4moe", "gpt-oss", "olmoe", "qwen2moe", "qwen3moe"}) {
     expect_refused(arch, {{"expert_count", std::nullopt}}, {"expert_count", "missing"});
     expect_refused(arch, {{"expert_count", u32(1)}}, {"expert_count is 1"});
     expect_refused(arch, {{"expert_count", u32(1025)}}, {"expert_count is 1025"});
@@ -190,6 +190,54 @@ TEST(Config, Experts) {
   const auto qwen = read("qwen3moe", {{"expert_feed_forward_length", std::nullopt}});
   ASSERT_TRUE(qwen);
   EXPECT_EQ(qwen->expert_ff_dim, qwen->ff_dim[0] / 3);
+}
+
+TEST(Config, GroupsOfExperts) {
+  const auto read_groups = [](int64_t n_groups, int64_t n_used) {
+    return read("glm4moe", {{"expert_group_count", u32(n_groups)}, {"expert_group_used_count", u32(n_used)}});
+  };
+  const auto refused = [&](int64_t n_groups, int64_t n_used, std::initializer_list<std::string> words) {
+    expect_refused("glm4moe", {{"expert_group_count", u32(n_groups)}, {"expert_group_used_count", u32(n_used)}}, words);
+  };
+  for (int64_t none : {0, 1}) {
+    const auto config = read_groups(none, none);
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(config->n_groups, 1);
+    EXPECT_EQ(config->n_used_groups, 1);
+  }
+  const auto config = read_groups(4, 2);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->n_groups, 4);
+  EXPECT_EQ(config->n_used_groups, 2);
+  EXPECT_TRUE(read_groups(2, 2));
+  refused(3, 2, {"glm4moe.expert_group_count is 3", "equal groups", "8, which expert_count is"});
+  refused(8, 4, {"glm4moe.expert_group_count is 8", "at least 2"});
+  refused(16, 4, {"glm4moe.expert_group_count is 16", "at least 2"});
+  refused(4, 0, {"glm4moe.expert_group_used_count is 0", "up to 4 groups of 2"});
+  refused(4, 5, {"glm4moe.expert_group_used_count is 5", "up to 4 groups of 2"});
+  refused(4, 1, {"glm4moe.expert_group_used_count is 1", "hold the 3 of expert_used_count"});
+}
+
+TEST(Config, RoutingByKey) {
+  const auto glm = read("glm4moe", {{"expert_gating_func", std::nullopt}, {"expert_weights_norm", std::nullopt}});
+  ASSERT_TRUE(glm) << glm.error().message;
+  EXPECT_EQ(glm->gating, static_cast<int64_t>(Gating::kSigmoid));
+  EXPECT_FALSE(glm->renormalize);
+  EXPECT_EQ(glm->shared_width(), 96);
+  EXPECT_FALSE(glm->has_experts(0));
+  EXPECT_TRUE(glm->has_experts(1));
+  EXPECT_EQ(glm->n_layers, 4);  // the fifth predicts further tokens
+  const auto softmax = read("glm4moe", {{"expert_gating_func", u32(1)}});
+  ASSERT_TRUE(softmax);
+  EXPECT_EQ(softmax->gating, static_cast<int64_t>(Gating::kSoftmax));
+  expect_refused("glm4moe", {{"expert_gating_func", u32(4)}}, {"glm4moe.expert_gating_func is 4", "sigmoid"});
+  expect_refused("glm4moe", {{"expert_gating_func", u32(0)}}, {"glm4moe.expert_gating_func is 0"});
+  expect_refused("glm4moe", {{"expert_weights_scale", f32(-1)}}, {"glm4moe.expert_weights_scale is -1"});
+  expect_refused("glm4moe", {{"expert_shared_count", std::nullopt}}, {"glm4moe.expert_shared_count", "missing"});
+  const auto said = read("glm4moe", {}, {{"expert_weights_norm", "false"}});
+  ASSERT_TRUE(said) << said.error().message;
+  EXPECT_FALSE(said->renormalize);
+  expect_refused("glm4moe", {}, {"expert_weights_norm=maybe", "true or false"}, {{"expert_weights_norm", "maybe"}});
 }
 
 TEST(Config, SlidingLayers) {

@@ -25,7 +25,7 @@ const std::vector<std::string>& models() {
       "mix-qwen2",   "type-q4_1",    "type-q5_0",     "type-q8_0",       "type-q4_k",     "type-q6_k",
       "type-q2_k",   "type-q3_k",    "type-q5_k",     "type-iq4_xs",     "type-iq4_nl",   "type-mxfp4",
       "type-q4_0",   "type-q5_1",    "type-f16",      "type-bf16",       "tied-q6_k",     "tied-q4_1",
-      "mixtral",     "olmoe",        "qwen2moe",      "qwen3moe",        "gpt-oss-mxfp4"};
+      "mixtral",     "olmoe",        "qwen2moe",      "qwen3moe",        "gpt-oss-mxfp4", "glm4moe-groups"};
   return names;
 }
 

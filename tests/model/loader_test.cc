@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "base/str_cat.h"
 #include "gguf/file.h"
 #include "gguf/writer.h"
 #include "model/arch/arch.h"
@@ -65,14 +66,20 @@ std::string error_of(const std::string& bytes) {
   return message;
 }
 
+/// Of all layers alike those of one; each kind of layer has its turn.
 std::vector<std::string> required_tensors(const Arch& arch) {
   std::vector<std::string> names;
   for (const GlobalTensorSpec& spec : arch.globals) {
     if (spec.need == Need::kRequired) names.emplace_back(spec.name);
   }
-  for (const TensorSpec& spec : arch.tensors) {
-    // Of a family that may have experts the tiny file has none.
-    if (spec.need != Need::kOptional && spec.need != Need::kExperts) names.push_back("blk.1." + std::string(spec.name));
+  const auto file = gguf::File::open(testing::tiny_path(std::string(arch.name)));
+  const auto config = read_config(*file);
+  for (const int64_t layer : {1, 0}) {
+    if (layer == 0 && config->has_experts(0) == config->has_experts(1)) break;
+    for (const TensorSpec& spec : arch.tensors) {
+      if (spec.need == Need::kOptional || !may_have(spec.need, *config, layer)) continue;
+      if (layer == 1 || spec.need == Need::kDense) names.push_back(str_cat("blk.", layer, ".", spec.name));
+    }
   }
   return names;
 }

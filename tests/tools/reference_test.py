@@ -18,7 +18,13 @@ import tiny_model  # noqa: E402
 from reference_model import Model, Unsupported  # noqa: E402
 from tiny_writer import write_model  # noqa: E402
 
-SAMPLE = ("llama-longrope-long", "qwen2-output-bias", "gemma2", "gemma3-pattern", "gpt-oss", "type-q5_k")
+SAMPLE = "llama-longrope-long qwen2-output-bias gemma2 gemma3-pattern gpt-oss glm4moe-groups type-q5_k".split()
+RULES = {
+    "glm4moe-groups": {
+        **{"gating": "softmax", "renormalized": False, "expert_scale": 1.0, "n_groups": 1, "n_used_groups": 3},
+        **{"exp_probs_b.bias": None, "ffn_down_shexp.weight": None},
+    },
+}
 
 
 def golden(name):
@@ -77,6 +83,29 @@ class Reference(WithModels):
         ids = golden("llama-longrope-long")["tokens"]
         scores = [reference.score(self.model("llama-longrope-long", n_ctx=n), ids)["logprobs"] for n in (64, 65)]
         self.assertGreater(np.abs(scores[0] - scores[1]).max(), 0.01)
+
+    def test_each_rule_counts(self):
+        """Without it the scores are others: the tiny models do take these paths."""
+        for name, rules in RULES.items():
+            want = golden(name)["logprobs"]
+            for rule, value in rules.items():
+                model = self.model(name)
+                if value is None:  # a tensor, without which it is zero
+                    for layer in range(1, model.n_layers):
+                        key = f"blk.{layer}.{rule}"
+                        model.file.kept[key] = 0 * model.file.tensor(key)
+                else:
+                    self.assertNotEqual(getattr(model, rule), value)
+                    setattr(model, rule, value)
+                got = reference.score(model, golden(name)["tokens"])["logprobs"]
+                self.assertGreater(np.abs(got - want).mean(), 2e-3, (name, rule))
+
+    def test_draft_layers_take_no_part(self):
+        ids = golden("glm4moe")["tokens"][:9]
+        model = self.model("glm4moe")
+        reference.score(model, ids)
+        self.assertEqual(model.n_layers, 4)
+        self.assertFalse([name for name in model.file.tensors_read if name.startswith("blk.4.")])
 
     def test_unknown_key_is_refused(self):
         model = Model(self.changed("llama", keys={"attention.clamp_kqv": 8.0}))

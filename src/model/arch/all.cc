@@ -6,11 +6,11 @@
 
 namespace stoker::model {
 
-extern const Arch kGemma2, kGemma3, kGptOss, kLlama, kOlmoe, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
+extern const Arch kGemma2, kGemma3, kGlm4Moe, kGptOss, kLlama, kOlmoe, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
 
 namespace {
-constexpr const Arch* kArchs[] = {&kGemma2, &kGemma3,   &kGptOss, &kLlama,   &kOlmoe,
-                                  &kQwen2,  &kQwen2Moe, &kQwen3,  &kQwen3Moe};
+constexpr const Arch* kArchs[] = {&kGemma2, &kGemma3, &kGlm4Moe,  &kGptOss, &kLlama,
+                                  &kOlmoe,  &kQwen2,  &kQwen2Moe, &kQwen3,  &kQwen3Moe};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},

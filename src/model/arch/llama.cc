@@ -30,11 +30,7 @@ Status finish(ModelConfig& config) {
 
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   plan.attention(w, layer, {});
-  if (w.router) {
-    plan.moe(w, layer, {});
-  } else {
-    plan.gated_mlp(w, layer, {.activation = Activation::kSilu});
-  }
+  plan.feed_forward(w, layer);
 }
 
 }  // namespace
