@@ -99,6 +99,20 @@ def glm4moe(groups=(1, 1), **fields):
     return Shape("glm4moe", head_dim=32, n_draft_layers=1, ffn_norm="post_attention_norm", rope_base=1e6, **fields)
 
 
+def ernie45_moe(step, layers):
+    return Shape(
+        "ernie4_5-moe",
+        head_dim=24,
+        experts=Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=80, selection_bias=0.1, layers=layers),
+        keys={"leading_dense_block_count": 1, "interleave_moe_layer_step": step},
+    )
+
+
+def granite(keys=None, arch="granite", **fields):
+    multipliers = {"embedding_scale": 3.0, "residual_scale": 0.6, "attention.scale": 0.4, "logit_scale": 0.4}
+    return Shape(arch, **{"embedding_std": 0.12, "keys": multipliers | (keys or {})} | fields)
+
+
 TIGHT_CAPS = {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 9.0}
 
 FAMILIES = {
@@ -160,6 +174,23 @@ FAMILIES = {
         experts=Experts(8, used=3, ff_dim=64, ff_key="feed_forward_length"),
     ),
     "gpt-oss": gpt_oss(),
+    "deepseek": Shape(
+        "deepseek",
+        n_kv_heads=6,
+        tied=False,
+        experts=Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=96, shared_key=False, layers=(2, 3)),
+        keys={"leading_dense_block_count": 2, "expert_shared_count": 2, "expert_weights_scale": 1.7},
+    ),
+    "ernie4_5": Shape("ernie4_5", head_dim=24, n_heads=4),
+    "ernie4_5-moe": ernie45_moe(1, layers=(1, 2, 3)),
+    "ernie4_5-moe-step": ernie45_moe(2, layers=(1, 3)),
+    "granite": granite(biases=("q", "k", "v", "output", "gate", "up", "down")),
+    "granite-no-rope": granite({"rope.scaling.finetuned": False}, tied=False, embedding_std=1.0),
+    "granitemoe": granite(
+        arch="granitemoe",
+        head_dim=24,
+        experts=Experts(8, used=3, ff_dim=160, ff_key="feed_forward_length", shared_ff_dim=80),
+    ),
     "glm4moe": glm4moe(qk_norm="head"),
     "glm4moe-groups": glm4moe(
         groups=(4, 2),
