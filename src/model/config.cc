@@ -54,6 +54,7 @@ constexpr RefusedKey kRefused[] = {
     {"expert_group_count", 0, 1, "groups of experts"},
     {"expert_weights_scale", 0, 1, "scaled expert weights"},
     {"leading_dense_block_count", 0, 0, "dense layers before those with experts"},
+    {"interleave_moe_layer_step", 0, 1, "dense layers between those with experts"},
     {"attention.clamp_kqv", 0, 0, "clamped q, k and v"},
     {"attention.temperature_scale", 0, 0, "query temperature"},
     {"attention.scale", 0, 0, "an attention scale of its own"},

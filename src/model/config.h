@@ -66,6 +66,7 @@ struct ModelConfig {
   float norm_eps = 0;           ///< attention.layer_norm_rms_epsilon
 
   int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
+  bool rotates = true;    ///< rope.scaling.finetuned, in Granite: whether there is any rotation.
   RopePairs rope_pairs = RopePairs::kInterleaved;
   float rope_base = 10000;
   float rope_base_swa = 0;      ///< rope.freq_base_swa, of sliding layers; 0: as rope_base.
@@ -81,7 +82,9 @@ struct ModelConfig {
   float attn_scale = 0;       ///< Multiplies scores; 1 / sqrt(k_dim) unless the family says otherwise.
   float attn_softcap = 0;     ///< attn_logit_softcapping; 0: none.
   float final_softcap = 0;    ///< final_logit_softcapping; 0: none.
-  float embedding_scale = 0;  ///< Multiplies token embeddings; 0: none.
+  float embedding_scale = 0;  ///< embedding_scale: multiplies token embeddings; 0: none.
+  float residual_scale = 0;   ///< residual_scale: multiplies what a block adds; 0: none.
+  float logit_divisor = 0;    ///< logit_scale: what logits are divided by; 0: none.
 
   int64_t sliding_period = 0;  ///< attention.sliding_window_pattern as a number; 0: all layers slide, 1: none does.
 

@@ -291,6 +291,7 @@ void Runner::head(const HeadBlock& block, Worker& worker) noexcept {
       if (output_bias_) exec_.table->add(part, output_bias_ + begin, n, part);
       // Before the cap, which would turn infinity into an ordinary number.
       if (!exec_.table->all_finite(part, n)) exec_.mark_bad(exec_.original_row(block.row + i), head_step_);
+      if (config.logit_divisor != 0) exec_.table->scale(part, 1 / config.logit_divisor, n, part);
       if (config.final_softcap != 0) exec_.table->softcap(part, config.final_softcap, n);
     }
   });

@@ -134,7 +134,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.scale = config_.attn_scale;
   spec.softcap = config_.attn_softcap;
   spec.rope = spec.window != 0 && plan_.ropes.size() > 1 ? 1 : 0;
-  spec.rope_pairs = config_.rope_dims / 2;
+  spec.rope_pairs = config_.rotates ? config_.rope_dims / 2 : 0;
   spec.rotate =
       config_.rope_pairs == RopePairs::kHalves ? finder_.table().rope_halves : finder_.table().rope_interleaved;
   // Separate matrices write whole groups of 16 outputs, so each part starts at a multiple of 16.

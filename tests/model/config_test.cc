@@ -164,7 +164,7 @@ TEST(Config, WhatIsNotRunIsRefused) {
 
 TEST(Config, Experts) {
   expect_refused("llama", {{"expert_count", u32(8)}}, {"llama.expert_used_count", "0", "1 to 8"});
-  for (const char* arch : {"glm4moe", "gpt-oss", "olmoe", "qwen2moe", "qwen3moe"}) {
+  for (const char* arch : {"deepseek", "ernie4_5-moe", "glm4moe", "gpt-oss", "olmoe", "qwen2moe", "qwen3moe"}) {
     expect_refused(arch, {{"expert_count", std::nullopt}}, {"expert_count", "missing"});
     expect_refused(arch, {{"expert_count", u32(1)}}, {"expert_count is 1"});
     expect_refused(arch, {{"expert_count", u32(1025)}}, {"expert_count is 1025"});
@@ -216,6 +216,45 @@ TEST(Config, GroupsOfExperts) {
   refused(4, 0, {"glm4moe.expert_group_used_count is 0", "up to 4 groups of 2"});
   refused(4, 5, {"glm4moe.expert_group_used_count is 5", "up to 4 groups of 2"});
   refused(4, 1, {"glm4moe.expert_group_used_count is 1", "hold the 3 of expert_used_count"});
+}
+
+TEST(Config, LayersWithExperts) {
+  const auto layers = [](const Result<ModelConfig>& config) {
+    std::string out;
+    for (int64_t layer = 0; config && layer < config->n_layers; ++layer) out += config->has_experts(layer) ? 'x' : '-';
+    return config ? out : config.error().message;
+  };
+  EXPECT_EQ(layers(read("deepseek", {})), "--xx");
+  EXPECT_EQ(layers(read("deepseek", {{"leading_dense_block_count", std::nullopt}})), "xxxx");
+  EXPECT_EQ(layers(read("ernie4_5-moe", {})), "-xxx");
+  EXPECT_EQ(layers(read("ernie4_5-moe", {{"interleave_moe_layer_step", u32(2)}})), "-x-x");
+  EXPECT_EQ(layers(read("ernie4_5-moe", {{"interleave_moe_layer_step", u32(3)}})), "--x-");
+  expect_refused("ernie4_5-moe", {{"interleave_moe_layer_step", u32(0)}}, {"interleave_moe_layer_step is 0"});
+  expect_refused("ernie4_5-moe", {{"interleave_moe_layer_step", std::nullopt}}, {"interleave", "missing"});
+  expect_refused("qwen3moe", {{"leading_dense_block_count", u32(1)}}, {"leading_dense_block_count is 1"});
+  expect_refused("qwen3moe", {{"interleave_moe_layer_step", u32(2)}}, {"interleave_moe_layer_step is 2"});
+  for (const char* arch : {"granite", "granitemoe"}) {
+    EXPECT_EQ(layers(read(arch, {{"expert_count", u32(8)}, {"expert_used_count", u32(2)}})), "xxxx");
+    for (const std::optional<Value>& none : {std::optional<Value>(), std::optional(u32(0)), std::optional(u32(1))}) {
+      EXPECT_EQ(layers(read(arch, {{"expert_count", none}, {"expert_used_count", none}})), "----");
+    }
+  }
+}
+
+TEST(Config, Multipliers) {
+  const auto granite = read("granite", {});
+  ASSERT_TRUE(granite) << granite.error().message;
+  EXPECT_EQ(granite->residual_scale, 0.6f);
+  EXPECT_EQ(granite->logit_divisor, 0.4f);
+  EXPECT_EQ(granite->attn_scale, 0.4f);
+  EXPECT_TRUE(granite->rotates);
+  const auto plain = read("granite", {{"attention.scale", f32(0)}, {"rope.scaling.finetuned", u32(0)}});
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->attn_scale, 0.25f);
+  EXPECT_FALSE(plain->rotates);
+  expect_refused("granite", {{"logit_scale", std::nullopt}}, {"granite.logit_scale", "missing"});
+  expect_refused("granitemoe", {{"logit_scale", f32(0)}}, {"granitemoe.logit_scale is 0"});
+  expect_refused("llama", {{"residual_scale", f32(0.5)}}, {"llama.residual_scale"});
 }
 
 TEST(Config, RoutingByKey) {

@@ -20,6 +20,10 @@ from tiny_writer import write_model  # noqa: E402
 
 SAMPLE = "llama-longrope-long qwen2-output-bias gemma2 gemma3-pattern gpt-oss glm4moe-groups type-q5_k".split()
 RULES = {
+    "deepseek": {"gating": "sigmoid", "renormalized": True, "expert_scale": 1.0, "ffn_down_shexp.weight": None},
+    "ernie4_5-moe": {"renormalized": False, "exp_probs_b.bias": None, "ffn_down_shexp.weight": None},
+    "granite": {"embedding_scale": 1.0, "residual_scale": 1.0, "scale": 0.25, "logit_scale": 1.0, "rotates": False},
+    "granitemoe": {"renormalized": False, "residual_scale": 1.0, "ffn_down_shexp.weight": None},
     "glm4moe-groups": {
         **{"gating": "softmax", "renormalized": False, "expert_scale": 1.0, "n_groups": 1, "n_used_groups": 3},
         **{"exp_probs_b.bias": None, "ffn_down_shexp.weight": None},
@@ -91,9 +95,9 @@ class Reference(WithModels):
             for rule, value in rules.items():
                 model = self.model(name)
                 if value is None:  # a tensor, without which it is zero
-                    for layer in range(1, model.n_layers):
-                        key = f"blk.{layer}.{rule}"
-                        model.file.kept[key] = 0 * model.file.tensor(key)
+                    for key in model.file.tensors:
+                        if key.endswith(rule):
+                            model.file.kept[key] = 0 * model.file.tensor(key)
                 else:
                     self.assertNotEqual(getattr(model, rule), value)
                     setattr(model, rule, value)

@@ -6,11 +6,13 @@
 
 namespace stoker::model {
 
-extern const Arch kGemma2, kGemma3, kGlm4Moe, kGptOss, kLlama, kOlmoe, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
+extern const Arch kDeepseek, kErnie45, kErnie45Moe, kGemma2, kGemma3, kGlm4Moe, kGptOss, kGranite, kGraniteMoe, kLlama,
+    kOlmoe, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
 
 namespace {
-constexpr const Arch* kArchs[] = {&kGemma2, &kGemma3, &kGlm4Moe,  &kGptOss, &kLlama,
-                                  &kOlmoe,  &kQwen2,  &kQwen2Moe, &kQwen3,  &kQwen3Moe};
+constexpr const Arch* kArchs[] = {&kDeepseek, &kErnie45, &kErnie45Moe, &kGemma2,     &kGemma3,
+                                  &kGlm4Moe,  &kGptOss,  &kGranite,    &kGraniteMoe, &kLlama,
+                                  &kOlmoe,    &kQwen2,   &kQwen2Moe,   &kQwen3,      &kQwen3Moe};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -35,6 +37,11 @@ constexpr TensorSpec kGqaTensorTable[] = {
     {"ffn_gate_exps.weight", &LayerWeights::expert_gate, Dim::kExpertFf, Dim::kModel, Need::kExperts},
     {"ffn_up_exps.weight", &LayerWeights::expert_up, Dim::kExpertFf, Dim::kModel, Need::kExperts},
     {"ffn_down_exps.weight", &LayerWeights::expert_down, Dim::kModel, Dim::kExpertFf, Need::kExperts},
+    {"ffn_gate_shexp.weight", &LayerWeights::shared_gate, Dim::kSharedFf, Dim::kModel, Need::kShared},
+    {"ffn_up_shexp.weight", &LayerWeights::shared_up, Dim::kSharedFf, Dim::kModel, Need::kShared},
+    {"ffn_down_shexp.weight", &LayerWeights::shared_down, Dim::kModel, Dim::kSharedFf, Need::kShared},
+    // Last, for the families that have none.
+    {"exp_probs_b.bias", &LayerWeights::selection_bias, Dim::kExperts, Dim::kModel, Need::kOptional},
 };
 
 constexpr GlobalTensorSpec kTiedGlobalTable[] = {
@@ -54,7 +61,9 @@ constexpr GlobalTensorSpec kUntiedGlobalTable[] = {
 };
 }  // namespace
 
-const std::span<const TensorSpec> kGqaTensors = kGqaTensorTable;
+constexpr size_t kGqaTensorCount = std::size(kGqaTensorTable);
+const std::span<const TensorSpec> kGqaTensors = std::span(kGqaTensorTable).first(kGqaTensorCount - 1);
+const std::span<const TensorSpec> kGqaTensorsAndSelectionBias = kGqaTensorTable;
 const std::span<const GlobalTensorSpec> kTiedGlobals = kTiedGlobalTable;
 const std::span<const GlobalTensorSpec> kUntiedGlobals = kUntiedGlobalTable;
 

@@ -89,8 +89,8 @@ Result<const Arch*> find_arch(std::string_view name);
 std::span<const Arch* const> all_archs();
 
 /// Tables that several families share.
-extern const std::span<const TensorSpec>
-    kGqaTensors;  ///< attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN.
+/// attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN or experts; and exp_probs_b where the file has it.
+extern const std::span<const TensorSpec> kGqaTensors, kGqaTensorsAndSelectionBias;
 extern const std::span<const GlobalTensorSpec> kTiedGlobals;    ///< token_embd, output_norm, optional output.
 extern const std::span<const GlobalTensorSpec> kUntiedGlobals;  ///< The same with output required.
 

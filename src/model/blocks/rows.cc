@@ -15,7 +15,12 @@ void norm_row(const Step& step, Exec& exec, int64_t r) noexcept {
     float* branch = exec.row(Buf::kBranch, r);
     add_vector(t, step.branch_bias, branch);
     if (step.post_gain) t.rms_norm(branch, step.post_gain->data, eps, dim, branch);
-    t.add(residual, branch, dim, residual);
+    const float scale = exec.plan->config->residual_scale;
+    if (scale != 0) {
+      t.add_scaled(scale, branch, dim, residual);
+    } else {
+      t.add(residual, branch, dim, residual);
+    }
   }
   t.rms_norm(residual, step.gain->data, eps, dim, exec.row(Buf::kNormed, r));
 }
