@@ -173,7 +173,7 @@ FAMILIES = {
         tied=False,
         experts=Experts(8, used=3, ff_dim=64, ff_key="feed_forward_length"),
     ),
-    "gpt-oss": gpt_oss(),
+    "gpt-oss": gpt_oss(n_tokens=LONG),  # three times the original context of its YaRN
     "deepseek": Shape(
         "deepseek",
         n_kv_heads=6,
