@@ -35,12 +35,13 @@ bool is_plain_float(TensorType type) {
 
 }  // namespace
 
-Result<uint64_t> WeightPlan::add_vector(const gguf::TensorInfo& tensor, Vector& vector,
-                                        std::span<const int64_t> shape) {
-  if (!is_plain_float(tensor.type())) {
+Result<uint64_t> WeightPlan::add_vector(const gguf::TensorInfo& tensor, Target to, std::span<const int64_t> shape) {
+  const bool only_f32 = to.only_f32;
+  if (only_f32 ? tensor.type() != TensorType::kF32 : !is_plain_float(tensor.type())) {
     return Error{ErrorCode::kUnsupported, str_cat("tensor ", tensor.name, " has type ", gguf::type_name(tensor.type()),
-                                                  ", wanted F32, F16 or BF16")};
+                                                  ", wanted F32", only_f32 ? "" : ", F16 or BF16")};
   }
+  Vector& vector = *to.vector;
   vector.name = tensor.name;
   vector.n = 1;
   for (int64_t size : shape) vector.n *= size;
@@ -81,7 +82,7 @@ Status WeightPlan::add(const gguf::File& file, const std::string& name, Target t
     return Error{ErrorCode::kCorrupt,
                  str_cat("tensor ", name, " has shape ", shape_text(tensor->shape), ", wanted ", shape_text(shape))};
   }
-  STOKER_TRY(const uint64_t size, to.vector ? add_vector(*tensor, *to.vector, shape) : add_matrix(*tensor, to, shape));
+  STOKER_TRY(const uint64_t size, to.vector ? add_vector(*tensor, to, shape) : add_matrix(*tensor, to, shape));
   slots_.push_back({tensor, to, bytes_});
   file_bytes_ += tensor->bytes;
   bytes_ += round_up<uint64_t>(size, 64);
@@ -112,7 +113,7 @@ Status WeightPlan::add_tensor(const gguf::File& file, const std::string& name, c
     return add(file, name, {.matrix = &(weights.*(*matrix))}, {rows, cols}, required);
   }
   if (auto vector = std::get_if<Vector LayerWeights::*>(&spec.slot)) {
-    return add(file, name, {.vector = &(weights.*(*vector))}, {rows}, required);
+    return add(file, name, {.vector = &(weights.*(*vector)), .only_f32 = spec.need == Need::kF32}, {rows}, required);
   }
   if (auto experts = std::get_if<ExpertMatrix LayerWeights::*>(&spec.slot)) {
     return add_experts(file, name, weights.*(*experts), {config.n_experts, rows, cols}, required);

@@ -48,6 +48,7 @@ class WeightPlan {
     Vector* vector = nullptr;
     int64_t expert = 0;     ///< The first of those in this tensor.
     int64_t n_experts = 1;  ///< Matrices in it.
+    bool only_f32 = false;  ///< Of a vector: no other type will do.
   };
   struct Slot {
     const gguf::TensorInfo* tensor;
@@ -61,7 +62,7 @@ class WeightPlan {
     int64_t expert;  ///< Of those in the tensor.
   };
   Status add(const gguf::File& file, const std::string& name, Target to, std::vector<int64_t> shape, bool required);
-  Result<uint64_t> add_vector(const gguf::TensorInfo& tensor, Vector& vector, std::span<const int64_t> shape);
+  Result<uint64_t> add_vector(const gguf::TensorInfo& tensor, Target to, std::span<const int64_t> shape);
   Result<uint64_t> add_matrix(const gguf::TensorInfo& tensor, Target to, std::span<const int64_t> shape);
   Status add_tensor(const gguf::File& file, const std::string& name, const TensorSpec& spec, const ModelConfig& config,
                     int64_t layer, LayerWeights& weights, bool required);

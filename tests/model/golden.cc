@@ -62,6 +62,7 @@ Golden read_golden(const std::string& name) {
   golden.logprobs = json.at("logprobs").get<std::vector<double>>();
   const auto& llama_cpp = json.at("llama_cpp");  // empty: it does not run this model
   if (!llama_cpp.empty()) golden.llama_cpp = llama_cpp.at("f32_kv").at("mean_abs").get<double>();
+  golden.truncated_logprobs = json.value("truncated_logprobs", std::vector<double>());
   for (const auto& position : json.at("top")) {
     auto& row = golden.top.emplace_back();
     for (const auto& entry : position) row.emplace_back(entry.at(0).get<int32_t>(), entry.at(1).get<double>());
@@ -75,7 +76,9 @@ Loaded::Loaded(const gguf::File& file, const Setup& setup) {
   const std::string& path = file.path();
   pool = must(Pool::create({.n_threads = setup.threads}), path);
   const kernels::Table* table = setup.table ? setup.table : must(kernels::table_for(setup.isa), path);
-  model = must(Model::from_gguf(file, {.context = setup.context, .kv_type = setup.kv, .table = table}, ledger, *pool),
+  model = must(Model::from_gguf(
+                   file, {.overrides = setup.overrides, .context = setup.context, .kv_type = setup.kv, .table = table},
+                   ledger, *pool),
                path);
   kv = must(KvPool::create(ledger, model->plan().kv,
                            {.n_pages = (setup.positions + 63) / 64, .scatter_seed = setup.scatter_seed}),

@@ -20,7 +20,8 @@ struct Golden {
   int64_t context = 0;
   std::vector<int32_t> tokens;
   std::vector<double> logprobs;
-  double llama_cpp = 0;  ///< llama.cpp's mean distance from it, with f32 K and V.
+  std::vector<double> truncated_logprobs;  ///< With YaRN's bounds rounded, where this is not how the family does it.
+  double llama_cpp = 0;                    ///< llama.cpp's mean distance from it, with f32 K and V.
   std::vector<std::vector<std::pair<int32_t, double>>> top;
 };
 Golden read_golden(const std::string& name);
@@ -35,6 +36,7 @@ struct Setup {
   int64_t max_rows = 512;
   uint64_t scatter_seed = 0;
   int64_t context = 0;
+  Overrides overrides{};
   const kernels::Table* table = nullptr;  ///< Instead of the one of `isa`.
 };
 

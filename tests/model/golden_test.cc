@@ -49,6 +49,23 @@ TEST_P(GoldenTest, MeanLogprobDifference) {
   EXPECT_LE(mean, allowed);
 }
 
+TEST(GoldenYarn, BoundsAsTheModelHasThemAndRounded) {
+  const Golden golden = read_golden("gpt-oss");
+  ASSERT_EQ(golden.truncated_logprobs.size(), golden.logprobs.size());
+  ASSERT_GT(golden.tokens.size(), 3 * 64u) << "beyond the original context";
+  const auto distance = [&](const char* truncate, const std::vector<double>& want) {
+    Loaded loaded(tiny_path("gpt-oss"),
+                  {.isa = available_isas().back(), .overrides = {{"rope.scaling.yarn_truncate", truncate}}});
+    const auto logits = all_logits(loaded, golden.tokens, 64);
+    double sum = 0;
+    for (size_t i = 0; i < want.size(); ++i) sum += std::fabs(logprob(logits[i], golden.tokens[i + 1]) - want[i]);
+    return sum / static_cast<double>(want.size());
+  };
+  EXPECT_LE(distance("0", golden.logprobs), 1e-4);
+  EXPECT_LE(distance("1", golden.truncated_logprobs), 1e-4);
+  EXPECT_GT(distance("1", golden.logprobs), 1e-2) << "or the two are not told apart";
+}
+
 TEST(GoldenKv, EightBits) {
   // Weights of f16 and f32 sums alone are within 1e-4 (above), so what is seen here comes from K and V in q8_0. Those
   // round like A32, 8 bits with a scale per 32 values, but only two of the operands of a layer, where a Q8_0 file

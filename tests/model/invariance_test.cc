@@ -20,13 +20,13 @@ using Rows = std::vector<std::vector<float>>;
 // tile, every kernel class; 200 tokens cross three tiles.
 const std::vector<std::string>& models() {
   static const std::vector<std::string> names = {
-      "llama",       "llama-rows-1", "llama-rows-15", "llama-d64-mqa",     "llama-d80-mha", "qwen3-d128",
-      "gemma2-d256", "gemma3",       "gemma3-d256",   "llama-fused-qkv",   "qwen2",         "mix-gemma3",
-      "mix-qwen2",   "type-q4_1",    "type-q5_0",     "type-q8_0",         "type-q4_k",     "type-q6_k",
-      "type-q2_k",   "type-q3_k",    "type-q5_k",     "type-iq4_xs",       "type-iq4_nl",   "type-mxfp4",
-      "type-q4_0",   "type-q5_1",    "type-f16",      "type-bf16",         "tied-q6_k",     "tied-q4_1",
-      "mixtral",     "olmoe",        "qwen2moe",      "qwen3moe",          "gpt-oss-mxfp4", "glm4moe-groups",
-      "glm4moe",     "deepseek",     "ernie4_5",      "ernie4_5-moe-step", "granite",       "granitemoe"};
+      "llama",       "llama-rows-1", "llama-rows-15",     "llama-d64-mqa",   "llama-d80-mha", "qwen3-d128",
+      "gemma2-d256", "gemma3",       "gemma3-d256",       "llama-fused-qkv", "qwen2",         "mix-gemma3",
+      "mix-qwen2",   "type-q4_1",    "type-q5_0",         "type-q8_0",       "type-q4_k",     "type-q6_k",
+      "type-q2_k",   "type-q3_k",    "type-q5_k",         "type-iq4_xs",     "type-iq4_nl",   "type-mxfp4",
+      "type-q4_0",   "type-q5_1",    "type-f16",          "type-bf16",       "tied-q6_k",     "tied-q4_1",
+      "mixtral",     "olmoe",        "qwen2moe",          "qwen3moe",        "gpt-oss-mxfp4", "glm4moe-groups",
+      "deepseek",    "ernie4_5",     "ernie4_5-moe-step", "granite",         "granitemoe"};
   return names;
 }
 

@@ -19,7 +19,7 @@ namespace {
 /// What becomes of one tensor of a file.
 struct Change {
   std::string name;
-  enum { kLeftOut, kOneRowMore, kUnknownType, kAdded } what;
+  enum { kLeftOut, kOneRowMore, kUnknownType, kHalves, kAdded } what;
 };
 
 /// The bytes of this tiny model with one tensor changed.
@@ -40,6 +40,7 @@ std::string changed(const std::string& model, const Change& change) {
         bytes.resize(bytes.size() / static_cast<size_t>(shape[0]) * static_cast<size_t>(shape[0] + 1));
         ++shape[0];
       }
+      if (change.what == Change::kHalves) type = gguf::TensorType::kF16, bytes.resize(bytes.size() / 2);
       if (change.what == Change::kUnknownType) type = gguf::TensorType::kI32;
     }
     EXPECT_TRUE(writer.add_tensor(tensor.name, type, shape, bytes));
@@ -114,6 +115,13 @@ TEST(Loader, EachTypeIsChecked) {
       EXPECT_NE(message.find("I32"), std::string::npos) << message;
     }
   }
+}
+
+TEST(Loader, SinksAreFloats) {
+  const std::string message = error_of(changed("gpt-oss", {"blk.1.attn_sinks.weight", Change::kHalves}));
+  EXPECT_NE(message.find("tensor blk.1.attn_sinks.weight has type F16, wanted F32"), std::string::npos) << message;
+  EXPECT_EQ(message.find("BF16"), std::string::npos) << message;
+  EXPECT_EQ(error_of(changed("gpt-oss", {"blk.1.attn_norm.weight", Change::kHalves})), "");
 }
 
 TEST(Loader, ExpertsOfMixtralAreChecked) {

@@ -45,6 +45,7 @@ enum class Dim {
 enum class Need {
   kRequired,
   kOptional,
+  kF32,          ///< Required, and a vector whose file must hold the values as they are.
   kUnlessFused,  ///< Required unless attn_qkv is there.
   kDense,        ///< Required in a layer without experts, and unknown in others.
   kExperts,      ///< Required in a layer with experts.

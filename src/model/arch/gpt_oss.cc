@@ -27,7 +27,7 @@ constexpr TensorSpec kTensors[] = {
     {"attn_k.bias", &LayerWeights::bk, Dim::kK},
     {"attn_v.weight", &LayerWeights::wv, Dim::kV},
     {"attn_v.bias", &LayerWeights::bv, Dim::kV},
-    {"attn_sinks.weight", &LayerWeights::sinks, Dim::kHeads},
+    {"attn_sinks.weight", &LayerWeights::sinks, Dim::kHeads, Dim::kModel, Need::kF32},
     {"attn_output.weight", &LayerWeights::wo, Dim::kModel, Dim::kAttnOut},
     {"attn_output.bias", &LayerWeights::bo, Dim::kModel},
     {"post_attention_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},  // whatever its name: before the experts
