@@ -1,6 +1,7 @@
 #include "engine/bench_traffic.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/exec.h"
 
@@ -21,6 +22,18 @@ void add_product(const model::Matrix& w, int64_t rows, Sums& sums) {
   sums.bytes += static_cast<double>(w.bytes());
   if (kernels::activation_form(w.type) == kernels::ActForm::kF32) return;
   sums.int8_ops += 2 * static_cast<double>(w.n_out) * static_cast<double>(w.n_in * rows);
+}
+
+/// Experts as if chosen evenly: of n, each row takes k others than those it has already.
+void add_experts(const model::Step& step, int64_t rows, Sums& sums) {
+  const auto n = static_cast<double>(step.moe.n_experts), k = static_cast<double>(step.moe.n_used);
+  const double active = n * (1 - std::pow(1 - k / n, static_cast<double>(rows)));
+  for (const model::Target& target : model::targets_of(step)) {
+    Sums one;
+    add_product(*target.w, rows * step.moe.n_used, one);
+    sums.bytes += active * one.bytes;
+    sums.int8_ops += one.int8_ops;
+  }
 }
 
 void add_attention(const model::Step& step, const BenchCall& call, int64_t depth, Sums& sums) {
@@ -47,8 +60,11 @@ void add_call(const model::Model& model, const BenchCall& call, int64_t depth, S
   for (size_t i = 0; i < n_steps; ++i) {
     const model::Step& step = plan.steps[i];
     outputs_only |= step.outputs_only;
-    for (int t = 0; t < step.n_targets; ++t) {
-      add_product(*step.targets[static_cast<size_t>(t)].w, outputs_only ? rows.outputs : rows.all, sums);
+    const int64_t n_rows = outputs_only ? rows.outputs : rows.all;
+    if (step.run == model::experts_step) {
+      add_experts(step, n_rows, sums);
+    } else {
+      for (const model::Target& target : model::targets_of(step)) add_product(*target.w, n_rows, sums);
     }
     if (step.run == model::attention_step) add_attention(step, call, depth, sums);
   }

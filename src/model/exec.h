@@ -1,5 +1,6 @@
 // One forward call in flight: what the steps of a plan read and write. Laid out before the pool is entered; inside it
-// nothing here is allocated.
+// nothing here is allocated. Where a model has experts, a call's rows may be many: its other steps take them chunk by
+// chunk, each an Exec of its own, and the experts of a layer take the rows of all chunks at once.
 #pragma once
 
 #include <algorithm>
@@ -41,46 +42,72 @@ struct QuantizedTables {
   int16_t *sums256 = nullptr, *sums32 = nullptr;
 };
 
-/// Which expert does what in the layer in flight. A choice is one of a token's experts, number row * n_used + rank;
-/// sorted by expert, then by choice, they are the rows of the buffers of experts.
-struct ExpertRows {
-  int64_t n = 0;              ///< Choices.
-  int32_t* expert = nullptr;  ///< [n], by choice.
-  float* weight = nullptr;    ///< [n], by choice.
-  int32_t* row_of = nullptr;  ///< [n]: the choice's row.
-  int32_t* choice = nullptr;  ///< [n]: the row's choice.
-  int32_t* first = nullptr;   ///< [n_experts + 1]: the first row of each expert.
-  int32_t* active = nullptr;  ///< [n_active]: the experts that have rows, ascending.
+/// Some of an expert's rows.
+struct WavePart {
+  int32_t expert = 0;
+  int64_t row = 0;                 ///< The first in the buffers of the wave.
+  int64_t begin = 0, end = 0;      ///< Rows ordered by expert.
+  int32_t slot = -1;               ///< Of the store; -1: the expert is resident.
+  const std::byte* matrices[3]{};  ///< Of gate, up and down.
+  int64_t size() const { return end - begin; }
+};
+
+/// The experts of the layer in flight, for the rows of all chunks. A choice is one of a token's experts, number
+/// row * n_used + rank; sorted by expert, then by choice, they are the rows of Buf::kExpertOut. A wave is as many of
+/// them as the buffers of waves hold.
+struct Experts {
+  int64_t n_rows = 0;                    ///< Tokens.
+  int64_t n = 0;                         ///< Choices.
+  const int64_t* output_rows = nullptr;  ///< [n_rows]: what rows they were at the start; null: the same.
+  int32_t* expert = nullptr;             ///< [n], by choice.
+  float* weight = nullptr;               ///< [n], by choice.
+  float* shared_weight = nullptr;        ///< [n_rows]
+  int32_t* row_of = nullptr;             ///< [n]: the choice's row.
+  int32_t* choice = nullptr;             ///< [n]: the row's choice.
+  int32_t* first = nullptr;              ///< [n_experts + 1]: the first row of each expert.
+  int32_t* active = nullptr;             ///< [n_active]: the experts that have rows, ascending.
   int64_t n_active = 0;
-  uint8_t* bad = nullptr;       ///< [n]: as Exec::bad, by row.
-  int32_t* produced = nullptr;  ///< [n], in debug builds: groups of the down projection that were written.
-  QuantizedTables quantized{};
+  int32_t* produced = nullptr;  ///< [n], in debug builds: groups of the down projection written.
+  QuantizedTables in{};         ///< What the experts multiply, of n_rows rows.
+
+  WavePart* parts = nullptr;  ///< [n_parts], at most one per expert.
+  int64_t n_parts = 0;
+  int64_t n_wave = 0, wave_rows = 0;    ///< Rows in the wave, and how many it may have.
+  int64_t n_taken = 0, taken_rows = 0;  ///< Active experts whose rows have all been in waves, and rows of the next one.
+  bool last = false;                    ///< No other wave follows.
+  int32_t* part_of = nullptr;           ///< [n_wave]: the part that a row is of.
+  uint8_t* bad = nullptr;               ///< [n_wave]: as Exec::bad.
+  QuantizedTables wave{};
+  kernels::Activations activations{};  ///< What the products of the wave read.
 };
 
 struct Exec {
   const Plan* plan = nullptr;
   const kernels::Table* table = nullptr;
 
+  int64_t row0 = 0;      ///< The chunk's first row in flight, among those of the call.
+  int64_t out0 = 0;      ///< What it is once the outputs are gathered.
   int64_t n_tokens = 0;  ///< Rows at the start.
   int64_t n_rows = 0;    ///< Rows now in flight: n_tokens, after the last layer's gather n_outputs.
   int64_t n_outputs = 0;
+  bool gathered = false;
   const int32_t* tokens = nullptr;        ///< [n_tokens]
   const int64_t* positions = nullptr;     ///< [n_tokens]
-  const int64_t* output_rows = nullptr;   ///< [n_outputs], ascending rows.
+  const int64_t* output_rows = nullptr;   ///< [n_outputs], ascending rows of the call.
   std::span<const RowSpan> spans;         ///< All rows.
   std::span<const RowSpan> output_spans;  ///< Output rows, once gathered.
   std::span<const TileRows> tile_rows;
 
-  std::array<float*, kBufs> buffers{};
+  std::array<float*, kBufs> buffers{};  ///< Of chunks and of the call: the chunk's first row. Of experts: all rows.
   std::array<float*, 2> rope_cos{}, rope_sin{};  ///< Per rope table: [n_tokens][rope_stride]
   int64_t rope_stride = 0;
 
   QuantizedTables quantized{};
   kernels::Activations activations{};  ///< What the products of the next step read.
-  ExpertRows experts{};
+  Experts* experts = nullptr;          ///< One for all chunks of the call.
 
   uint8_t* bad = nullptr;        ///< [n_rows]: set when a quantizer met a value that is not finite.
-  int32_t* first_bad = nullptr;  ///< [n_tokens], by row at the start: 1 + index of the step that found it; 0: fine.
+  int32_t* first_bad = nullptr;  ///< By row of the call: 1 + index of the step that found it; 0: fine.
 
   std::byte* scratch = nullptr;  ///< scratch_stride bytes per worker.
   int64_t scratch_stride = 0;
@@ -96,8 +123,8 @@ struct Exec {
   float* parts(int worker) const {
     return reinterpret_cast<float*>(scratch + worker * scratch_stride + plan->attention_scratch);
   }
-  /// The row at the start of the call that `r` was.
-  int64_t original_row(int64_t r) const { return n_rows == n_tokens ? r : output_rows[r]; }
+  /// The row at the start of the call that `r` of the chunk was.
+  int64_t original_row(int64_t r) const { return gathered ? output_rows[r] : row0 + r; }
   /// Heads of one row may be marked by several workers at once.
   void mark_bad(int64_t original, const Step& step) const {
     int32_t none = 0;
@@ -106,11 +133,30 @@ struct Exec {
   }
 };
 
-/// Quantizes rows [begin, end) of `step.in` into the tables of `exec`, or into those of experts, and marks rows that
-/// are not finite.
+/// Rows of f32 to be quantized.
+struct Quantize {
+  const float* x;  ///< [n][stride]
+  int64_t stride, n, k;
+  Forms forms;
+  const QuantizedTables& to;
+  uint8_t* bad;
+};
+/// Rows [begin, end); marks those that are not finite.
+void quantize(const kernels::Table& table, const Quantize& job, int64_t begin, int64_t end) noexcept;
+/// What `job` has quantized, for products.
+kernels::Activations activations_of(const Quantize& job) noexcept;
+
+/// Quantizes rows [begin, end) of `step.in` into the tables of `exec` and marks rows that are not finite.
 void quantize_rows(const Step& step, Exec& exec, int64_t begin, int64_t end) noexcept;
 /// Where the products of the next step read, set up by one worker before the barrier.
 void point_activations(const Step& step, Exec& exec) noexcept;
+/// Copies row `from` of n_x quantized rows to row `to` of n_y.
+struct QuantizedRow {
+  Forms forms;
+  int64_t k;
+};
+void copy_quantized(const QuantizedRow& row, const QuantizedTables& x, int64_t n_x, int64_t from,
+                    const QuantizedTables& y, int64_t n_y, int64_t to) noexcept;
 /// x += bias, where there is one.
 void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept;
 using GateFn = void (*)(const float*, const float*, int64_t, float*) noexcept;
@@ -124,40 +170,42 @@ void qk_norm_step(const Step&, Exec&, Worker&) noexcept;  ///< Norm of whole q a
 void qkv_step(const Step&, Exec&, Worker&) noexcept;      ///< bias, norm, rotation of q and k; K and V into the pages.
 void gather_step(const Step&, Exec&, Worker&) noexcept;   ///< From here on only output rows are in flight.
 void attention_step(const Step&, Exec&, Worker&) noexcept;
-void quantize_step(const Step&, Exec&, Worker&) noexcept;        ///< attended: quantized.
-void gated_act_step(const Step&, Exec&, Worker&) noexcept;       ///< gate = act(gate + bias) * (up + bias), quantized.
-void route_step(const Step&, Exec&, Worker&) noexcept;           ///< Experts of each row; their rows gathered.
-void expert_product_step(const Step&, Exec&, Worker&) noexcept;  ///< Each active expert's matrices times its rows.
-void expert_act_step(const Step&, Exec&, Worker&) noexcept;      ///< As gated_act_step, on the rows of experts.
-void combine_step(const Step&, Exec&, Worker&) noexcept;  ///< branch = sum of the experts' outputs in order of rank.
+void quantize_step(const Step&, Exec&, Worker&) noexcept;   ///< attended: quantized.
+void gated_act_step(const Step&, Exec&, Worker&) noexcept;  ///< gate = act(gate + bias) * (up + bias), quantized.
+void route_step(const Step&, Exec&, Worker&) noexcept;      ///< Experts of each row, which is kept for them.
+void experts_step(const Step&, Exec&, Worker&) noexcept;    ///< Each active expert times its rows, of all chunks.
+void combine_step(const Step&, Exec&, Worker&) noexcept;    ///< branch = sum of the experts' outputs in order of rank.
 
 /// Some groups of 16 rows of one matrix times rows [row_begin, row_end) of the activations; `y` is the output of row 0.
 struct Product {
   const Target& target;
   Range groups;
+  const kernels::Activations& x;
   int64_t row_begin, row_end;
   float* y;
   int64_t y_stride;
-  const std::byte* data = nullptr;  ///< In place of the target's: one of several experts.
+  const std::byte* data;
 };
-void multiply(const Product& product, const Exec& exec, const Worker& worker) noexcept;
-/// The groups of all matrices of a step, counted one matrix after the other.
-inline int64_t count_groups(const Step& step) noexcept {
+void multiply(const Product& product, std::byte* scratch) noexcept;
+/// The groups of all matrices, counted one matrix after the other.
+inline int64_t count_groups(std::span<const Target> targets) noexcept {
   int64_t n = 0;
-  for (int i = 0; i < step.n_targets; ++i) n += step.targets[static_cast<size_t>(i)].w->n_groups();
+  for (const Target& target : targets) n += target.w->n_groups();
   return n;
 }
 /// f(target, part) for each matrix of which `groups`, so counted, hold a part.
 template <class F>
-void each_part(const Step& step, Range groups, F&& f) noexcept {
+void each_part(std::span<const Target> targets, Range groups, F&& f) noexcept {
   int64_t first = 0;
-  for (int i = 0; i < step.n_targets; ++i) {
-    const Target& target = step.targets[static_cast<size_t>(i)];
+  for (const Target& target : targets) {
     const int64_t n = target.w->n_groups();
     const Range part{std::max<int64_t>(groups.begin - first, 0), std::min(groups.end - first, n)};
     if (part.begin < part.end) f(target, part);
     first += n;
   }
+}
+inline std::span<const Target> targets_of(const Step& step) noexcept {
+  return {step.targets.data(), static_cast<size_t>(step.n_targets)};
 }
 /// Groups of 16 matrix rows in one piece of work.
 int64_t groups_per_piece(int64_t n_groups, int64_t n_rows, int n_workers) noexcept;

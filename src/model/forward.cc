@@ -4,80 +4,12 @@
 #include <cstring>
 #include <utility>
 
-#include "base/checked.h"
 #include "base/str_cat.h"
-#include "kernels/kv_layout.h"
 
 namespace stoker::model {
 namespace {
 
 using kernels::kTilePositions;
-
-// Logits of many rows come in blocks of about this size.
-constexpr int64_t kLogitsBytes = 32 << 20;
-
-struct Sizes {
-  int64_t stride, rows;  // logits
-  int64_t rope_stride;
-  int64_t expert_rows;                                                              // of the buffers of experts
-  int64_t activations, quantized, experts, logits, scratch, worker_scratch, parts;  // bytes
-};
-
-constexpr int64_t kTables = 6;  // each begins at a multiple of 64 bytes
-
-int64_t quantized_bytes(Forms forms, int64_t max_k, int64_t n_rows) {
-  const int64_t super_blocks = (max_k + 255) / 256 * n_rows;
-  // Values, scales and sums of one super-block, in both forms.
-  return super_blocks * ((forms.a256 ? 256 + 4 + 32 : 0) + (forms.a32 ? 256 + 32 + 16 : 0)) + kTables * 64;
-}
-
-/// Everything of experts that grows with the rows: buffers, tables, lists (six, and one by expert; see place_experts).
-int64_t expert_bytes(const Plan& plan, int64_t n_rows) {
-  if (n_rows == 0) return 0;
-  int64_t floats = 0;
-  for (int b = 0; b < kBufs; ++b) {
-    if (is_of_experts(static_cast<Buf>(b))) floats += plan.row_floats[static_cast<size_t>(b)];
-  }
-  const int64_t lists = 6 * round_up<int64_t>(n_rows * 4, 64) + 2 * round_up<int64_t>((plan.moe.n_experts + 1) * 4, 64);
-  return floats * 4 * n_rows + quantized_bytes(plan.moe.forms, plan.moe.max_k, n_rows) + lists;
-}
-
-Sizes sizes_of(const Plan& plan, const Runner::Options& options, int n_workers) {
-  Sizes s{};
-  s.stride = plan.head.w->padded_out();
-  s.rows = std::clamp<int64_t>(kLogitsBytes / (s.stride * 4), 1, std::max<int64_t>(1, options.max_logits));
-  s.rope_stride = round_up<int64_t>(plan.config->rope_dims / 2, 16);
-  int64_t floats = 2 * static_cast<int64_t>(plan.ropes.size()) * s.rope_stride;
-  for (int b = 0; b < kBufs; ++b) {
-    if (!is_of_experts(static_cast<Buf>(b))) floats += plan.row_floats[static_cast<size_t>(b)];
-  }
-  s.activations = floats * 4 * options.max_rows;
-  s.quantized = quantized_bytes(plan.forms, plan.max_k, options.max_rows);
-  s.expert_rows = options.max_rows * plan.moe.n_used;
-  s.experts = expert_bytes(plan, s.expert_rows);
-  s.logits = s.rows * s.stride * 4;
-  const kernels::AttentionPart part(kMostSharingQueries, static_cast<int>(plan.config->v_dim));
-  s.parts = n_workers > 1 ? std::max<int64_t>(options.parts_bytes, 3 * part.total * 4) : 0;
-  s.worker_scratch = round_up<int64_t>(std::max(kernels::kMatmulScratchBytes, plan.attention_scratch + s.parts), 4096);
-  s.scratch = s.worker_scratch * n_workers;
-  return s;
-}
-
-/// The tables of quantized rows lie where the most rows put them; only their strides follow the rows in flight.
-void place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::byte* at, QuantizedTables& tables) {
-  const int64_t super_blocks = (max_k + 255) / 256 * n_rows;
-  const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes * super_blocks, 64)); };
-  if (forms.a256) {
-    tables.q256 = reinterpret_cast<int8_t*>(take(256));
-    tables.d256 = reinterpret_cast<float*>(take(4));
-    tables.sums256 = reinterpret_cast<int16_t*>(take(32));
-  }
-  if (forms.a32) {
-    tables.q32 = reinterpret_cast<int8_t*>(take(256));
-    tables.d32 = reinterpret_cast<float*>(take(32));
-    tables.sums32 = reinterpret_cast<int16_t*>(take(16));
-  }
-}
 
 bool wants(const Range& range) { return range.end > range.begin; }
 
@@ -88,85 +20,18 @@ Range output_range(const Span& span) {
   return {std::min(span.logits.begin, span.hidden.begin), std::max(span.logits.end, span.hidden.end)};
 }
 
+Range both(const Range& a, const Range& b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
+
+template <class T>
+std::span<T> part_of(std::vector<T>& all, const Range& range) {
+  return std::span(all).subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+}
+template <class T>
+int64_t count(const std::vector<T>& all) {
+  return static_cast<int64_t>(all.size());
+}
+
 }  // namespace
-
-std::vector<Ledger::Line> Runner::memory(const Plan& plan, const Options& options, int n_workers) {
-  const Sizes s = sizes_of(plan, options, n_workers);
-  const auto line = [](const char* name, int64_t bytes) { return Ledger::Line{name, static_cast<uint64_t>(bytes), 0}; };
-  std::vector<Ledger::Line> lines = {line("activations", s.activations), line("int8 activations", s.quantized),
-                                     line("logits", s.logits), line("worker scratch", s.scratch)};
-  if (s.experts > 0) lines.insert(lines.begin() + 2, line("expert activations", s.experts));
-  return lines;
-}
-
-Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Ledger& ledger, Options options) {
-  if (options.max_rows < 1 || options.max_rows > 65536) {
-    return Error{ErrorCode::kInvalidArgument,
-                 str_cat("a forward pass of ", options.max_rows, " rows; wanted 1 to 65536")};
-  }
-  auto runner = std::unique_ptr<Runner>(new Runner(plan, pool, options));
-  Runner& r = *runner;
-  const Sizes s = sizes_of(plan, options, pool.size());
-  STOKER_TRY(r.activations_, Buffer::allocate(ledger, "activations", static_cast<uint64_t>(s.activations)));
-  STOKER_TRY(r.quantized_, Buffer::allocate(ledger, "int8 activations", static_cast<uint64_t>(s.quantized)));
-  if (s.experts > 0) {
-    STOKER_TRY(r.experts_, Buffer::allocate(ledger, "expert activations", static_cast<uint64_t>(s.experts)));
-  }
-  STOKER_TRY(r.logits_, Buffer::allocate(ledger, "logits", static_cast<uint64_t>(s.logits)));
-  STOKER_TRY(r.scratch_, Buffer::allocate(ledger, "worker scratch", static_cast<uint64_t>(s.scratch)));
-  r.logits_rows_ = s.rows;
-  r.logits_stride_ = s.stride;
-
-  r.output_bias_ = plan.output_bias ? plan.output_bias->data : nullptr;
-  r.head_step_.index = static_cast<int>(plan.steps.size());
-
-  Exec& e = r.exec_;
-  e.plan = &plan;
-  e.table = plan.table;
-  float* at = r.activations_.as<float>();
-  const auto take = [&](int64_t floats) { return std::exchange(at, at + floats * options.max_rows); };
-  for (size_t b = 0; b < kBufs; ++b) {
-    if (!is_of_experts(static_cast<Buf>(b))) e.buffers[b] = take(plan.row_floats[b]);
-  }
-  e.rope_stride = s.rope_stride;
-  for (size_t i = 0; i < plan.ropes.size(); ++i) {
-    e.rope_cos[i] = take(s.rope_stride);
-    e.rope_sin[i] = take(s.rope_stride);
-  }
-  e.scratch = r.scratch_.data();
-  e.scratch_stride = s.worker_scratch;
-  e.parts_bytes = s.parts;
-  place_tables(plan.forms, plan.max_k, options.max_rows, r.quantized_.data(), e.quantized);
-  if (s.experts > 0) r.place_experts(s.expert_rows);
-
-  const auto n = static_cast<size_t>(options.max_rows);
-  for (auto* v : {&r.tokens_, &r.first_bad_}) v->reserve(n);
-  for (auto* v : {&r.positions_, &r.output_rows_, &r.hidden_rows_}) v->reserve(n);
-  r.bad_.reserve(n);
-  for (auto* v : {&r.spans_, &r.output_spans_}) v->reserve(n);
-  r.tile_rows_.reserve(n);
-  r.head_blocks_.reserve(n);
-  return runner;
-}
-
-void Runner::place_experts(int64_t n_rows) {
-  std::byte* at = experts_.data();
-  const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes, 64)); };
-  for (size_t b = 0; b < kBufs; ++b) {
-    if (!is_of_experts(static_cast<Buf>(b))) continue;
-    exec_.buffers[b] = reinterpret_cast<float*>(take(plan_.row_floats[b] * 4 * n_rows));
-  }
-  ExpertRows& rows = exec_.experts;
-  for (int32_t** list : {&rows.expert, &rows.row_of, &rows.choice, &rows.produced}) {
-    *list = reinterpret_cast<int32_t*>(take(n_rows * 4));
-  }
-  rows.weight = reinterpret_cast<float*>(take(n_rows * 4));
-  rows.bad = reinterpret_cast<uint8_t*>(take(n_rows));
-  for (int32_t** list : {&rows.first, &rows.active}) {
-    *list = reinterpret_cast<int32_t*>(take((plan_.moe.n_experts + 1) * 4));
-  }
-  place_tables(plan_.moe.forms, plan_.moe.max_k, n_rows, at, rows.quantized);
-}
 
 Status Runner::check(Batch batch, bool consumed) const {
   int64_t n_rows = 0, n_logits = 0;
@@ -218,99 +83,184 @@ Status Runner::reserve(Batch batch) const {
   return Ok{};
 }
 
+Runner::Chunk& Runner::next_chunk() {
+  const auto from_here = [](const auto& all) { return Range{count(all), count(all)}; };
+  Chunk& chunk = chunks_.emplace_back();
+  chunk.exec = exec_;
+  chunk.exec.row0 = count(tokens_);
+  chunk.exec.out0 = count(output_rows_);
+  chunk.spans = from_here(spans_);
+  chunk.output_spans = from_here(output_spans_);
+  chunk.tile_rows = from_here(tile_rows_);
+  chunk.head_blocks = from_here(head_blocks_);
+  chunk.hidden = from_here(hidden_rows_);
+  return chunk;
+}
+
+void Runner::add_rows(const Span& span, int64_t begin, int64_t end, Chunk& chunk) {
+  const int64_t row0 = chunk.exec.n_tokens, n = end - begin, position0 = span.position + begin;
+  spans_.push_back({.row0 = row0, .q_row0 = row0, .n = n, .position0 = position0, .tiles = span.sequence->tiles()});
+  for (int64_t i = 0; i < n; ++i) positions_.push_back(position0 + i);
+  tokens_.insert(tokens_.end(), span.tokens.begin() + begin, span.tokens.begin() + end);
+  for (int64_t i = 0; i < n;) {
+    const int64_t position = position0 + i, in_tile = position % kTilePositions;
+    const int64_t in_this = std::min(n - i, kTilePositions - in_tile);
+    tile_rows_.push_back({.row0 = row0 + i,
+                          .n = static_cast<int>(in_this),
+                          .in_tile = static_cast<int>(in_tile),
+                          .page = span.sequence->tile(position / kTilePositions)});
+    i += in_this;
+  }
+  chunk.exec.n_tokens += n;
+  const Range out = both(output_range(span), {begin, end});
+  if (wants(out)) add_outputs(span, out, row0 + out.begin - begin, chunk);
+}
+
+/// `rows` of the span, whose first one is q_row0 of the chunk.
+void Runner::add_outputs(const Span& span, Range rows, int64_t q_row0, Chunk& chunk) {
+  const int64_t out0 = chunk.exec.n_outputs;
+  output_spans_.push_back({.row0 = out0,
+                           .q_row0 = q_row0,
+                           .n = rows.size(),
+                           .position0 = span.position + rows.begin,
+                           .tiles = span.sequence->tiles()});
+  for (int64_t i = 0; i < rows.size(); ++i) output_rows_.push_back(chunk.exec.row0 + q_row0 + i);
+  chunk.exec.n_outputs += rows.size();
+  const Range hidden = both(span.hidden, rows);
+  for (int64_t i = hidden.begin; i < hidden.end; ++i) hidden_rows_.push_back(out0 + i - rows.begin);
+  const Range logits = both(span.logits, rows);
+  for (int64_t i = logits.begin; i < logits.end; ++i) {
+    const int64_t row = out0 + i - rows.begin;
+    const bool goes_on = count(head_blocks_) > chunk.head_blocks.begin &&
+                         head_blocks_.back().row + head_blocks_.back().n == row && head_blocks_.back().n < logits_rows_;
+    if (goes_on) {
+      ++head_blocks_.back().n;
+    } else {
+      head_blocks_.push_back({.row = row, .n = 1, .first = n_logits_});
+    }
+    ++n_logits_;
+  }
+}
+
 void Runner::lay_out(Batch batch) {
-  tokens_.clear(), positions_.clear(), output_rows_.clear(), hidden_rows_.clear();
+  tokens_.clear(), positions_.clear(), output_rows_.clear(), hidden_rows_.clear(), chunks_.clear();
   spans_.clear(), output_spans_.clear(), tile_rows_.clear(), head_blocks_.clear();
   n_logits_ = 0;
   for (const Span& span : batch) {
     const auto n = static_cast<int64_t>(span.tokens.size());
-    if (n == 0) continue;
-    const auto row0 = static_cast<int64_t>(tokens_.size());
-    const std::byte* const* tiles = span.sequence->tiles();
-    spans_.push_back({.row0 = row0, .q_row0 = row0, .n = n, .position0 = span.position, .tiles = tiles});
-    for (int64_t i = 0; i < n; ++i) positions_.push_back(span.position + i);
-    tokens_.insert(tokens_.end(), span.tokens.begin(), span.tokens.end());
-    for (int64_t i = 0; i < n;) {
-      const int64_t position = span.position + i, in_tile = position % kTilePositions;
-      const int64_t in_this = std::min(n - i, kTilePositions - in_tile);
-      tile_rows_.push_back({.row0 = row0 + i,
-                            .n = static_cast<int>(in_this),
-                            .in_tile = static_cast<int>(in_tile),
-                            .page = span.sequence->tile(position / kTilePositions)});
-      i += in_this;
-    }
-    const Range out = output_range(span);
-    const auto out0 = static_cast<int64_t>(output_rows_.size());
-    if (!wants(out)) continue;
-    output_spans_.push_back({.row0 = out0,
-                             .q_row0 = row0 + out.begin,
-                             .n = out.size(),
-                             .position0 = span.position + out.begin,
-                             .tiles = tiles});
-    for (int64_t i = out.begin; i < out.end; ++i) output_rows_.push_back(row0 + i);
-    for (int64_t i = span.hidden.begin; i < span.hidden.end; ++i) hidden_rows_.push_back(out0 + i - out.begin);
-    for (int64_t i = span.logits.begin; i < span.logits.end;) {
-      const int64_t row = out0 + i - out.begin;
-      if (!head_blocks_.empty() && head_blocks_.back().row + head_blocks_.back().n == row &&
-          head_blocks_.back().n < logits_rows_) {
-        ++head_blocks_.back().n;
-      } else {
-        head_blocks_.push_back({.row = row, .n = 1, .first = n_logits_});
-      }
-      ++n_logits_, ++i;
+    for (int64_t at = 0; at < n;) {
+      const bool full = chunks_.empty() || chunks_.back().exec.n_tokens == chunk_rows_;
+      Chunk& chunk = full ? next_chunk() : chunks_.back();
+      const int64_t end = std::min(n, at + chunk_rows_ - chunk.exec.n_tokens);
+      add_rows(span, at, end, chunk);
+      chunk.spans.end = count(spans_), chunk.output_spans.end = count(output_spans_);
+      chunk.tile_rows.end = count(tile_rows_), chunk.head_blocks.end = count(head_blocks_);
+      chunk.hidden.end = count(hidden_rows_);
+      at = end;
     }
   }
   bad_.assign(tokens_.size(), 0);
   first_bad_.assign(tokens_.size(), 0);
-
-  Exec& e = exec_;
-  e.n_tokens = e.n_rows = static_cast<int64_t>(tokens_.size());
-  e.n_outputs = static_cast<int64_t>(output_rows_.size());
-  e.tokens = tokens_.data();
-  e.positions = positions_.data();
-  e.output_rows = output_rows_.data();
-  e.spans = spans_;
-  e.output_spans = output_spans_;
-  e.tile_rows = tile_rows_;
-  e.bad = bad_.data();
-  e.first_bad = first_bad_.data();
+  for (Chunk& chunk : chunks_) point(chunk);
 }
 
-void Runner::head(const HeadBlock& block, Worker& worker) noexcept {
+void Runner::point(Chunk& chunk) {
+  Exec& e = chunk.exec;
+  const auto row0 = static_cast<size_t>(e.row0);
+  e.n_rows = e.n_tokens;
+  e.tokens = tokens_.data() + row0;
+  e.positions = positions_.data() + row0;
+  e.output_rows = output_rows_.data() + e.out0;
+  e.spans = part_of(spans_, chunk.spans);
+  e.output_spans = part_of(output_spans_, chunk.output_spans);
+  e.tile_rows = part_of(tile_rows_, chunk.tile_rows);
+  e.bad = bad_.data() + row0;
+  e.first_bad = first_bad_.data();
+  for (size_t b = 0; b < kBufs; ++b) {
+    if (rows_of(static_cast<Buf>(b)) == RowsOf::kCall) e.buffers[b] += e.row0 * plan_.row_floats[b];
+  }
+  for (size_t i = 0; i < plan_.ropes.size(); ++i) {
+    e.rope_cos[i] += e.row0 * e.rope_stride;
+    e.rope_sin[i] += e.row0 * e.rope_stride;
+  }
+}
+
+void Runner::head(const Chunk& chunk, const HeadBlock& block, Worker& worker) noexcept {
+  const Exec& exec = chunk.exec;
   const Target& t = plan_.head;
   const ModelConfig& config = *plan_.config;
   float* y = logits_.as<float>() + (consumed_ ? 0 : block.first) * logits_stride_;
   const int64_t n_groups = t.w->n_groups();
   // Pieces as large as for one row: few long ones, since each also caps and checks what it has computed.
   worker.each(n_groups, groups_per_piece(n_groups, 1, worker.count()), [&](Range groups) {
-    multiply({t, groups, block.row, block.row + block.n, y - block.row * logits_stride_, logits_stride_}, exec_,
-             worker);
+    multiply({t, groups, exec.activations, block.row, block.row + block.n, y - block.row * logits_stride_,
+              logits_stride_, t.w->data},
+             exec.worker_scratch(worker));
     const int64_t begin = groups.begin * 16, n = std::min(groups.end * 16, config.n_vocab) - begin;
     for (int64_t i = 0; i < block.n; ++i) {
       float* part = y + i * logits_stride_ + begin;
-      if (output_bias_) exec_.table->add(part, output_bias_ + begin, n, part);
+      if (output_bias_) exec.table->add(part, output_bias_ + begin, n, part);
       // Before the cap, which would turn infinity into an ordinary number.
-      if (!exec_.table->all_finite(part, n)) exec_.mark_bad(exec_.original_row(block.row + i), head_step_);
-      if (config.logit_divisor != 0) exec_.table->scale(part, 1 / config.logit_divisor, n, part);
-      if (config.final_softcap != 0) exec_.table->softcap(part, config.final_softcap, n);
+      if (!exec.table->all_finite(part, n)) exec.mark_bad(exec.original_row(block.row + i), head_step_);
+      if (config.logit_divisor != 0) exec.table->scale(part, 1 / config.logit_divisor, n, part);
+      if (config.final_softcap != 0) exec.table->softcap(part, config.final_softcap, n);
     }
   });
 }
 
+void Runner::run_chunk(Chunk& chunk, Range steps, Worker& worker) noexcept {
+  const auto n_steps = static_cast<int64_t>(chunk.exec.n_outputs > 0 ? plan_.steps.size() : plan_.n_steps_to_store);
+  for (int64_t i = steps.begin; i < std::min(steps.end, n_steps); ++i) {
+    const Step& step = plan_.steps[static_cast<size_t>(i)];
+    step.run(step, chunk.exec, worker);
+    worker.barrier();
+  }
+}
+
+/// What is wanted of the chunk's outputs.
+void Runner::finish_chunk(Chunk& chunk, LogitsConsumer* consumer, Worker& worker) noexcept {
+  for (const HeadBlock& block : part_of(head_blocks_, chunk.head_blocks)) {
+    head(chunk, block, worker);
+    worker.barrier();
+    if (!consumer) continue;
+    consumer->consume({.first = block.first, .n = block.n, .logits = logits_.as<float>(), .stride = logits_stride_},
+                      worker);
+    worker.barrier();
+  }
+  if (worker.index() != 0) return;
+  // Where residuals were that nobody needs any more: those of this chunk's outputs and of chunks before it.
+  for (int64_t i = chunk.hidden.begin; i < chunk.hidden.end; ++i) {
+    std::memcpy(exec_.row(Buf::kResidual, i), chunk.exec.row(Buf::kNormed, hidden_rows_[static_cast<size_t>(i)]),
+                static_cast<size_t>(plan_.config->dim) * sizeof(float));
+  }
+}
+
 void Runner::run(LogitsConsumer* consumer) {
-  const size_t n_steps = exec_.n_outputs > 0 ? plan_.steps.size() : plan_.n_steps_to_store;
+  const auto n_tokens = static_cast<int64_t>(tokens_.size()), n_outputs = static_cast<int64_t>(output_rows_.size());
+  const auto n_steps = static_cast<int64_t>(n_outputs > 0 ? plan_.steps.size() : plan_.n_steps_to_store);
+  experts_state_.n_rows = n_tokens;
+  experts_state_.output_rows = nullptr;
   pool_.run([&](Worker& worker) {
-    for (size_t i = 0; i < n_steps; ++i) {
-      const Step& step = plan_.steps[i];
-      step.run(step, exec_, worker);
+    int64_t begin = 0;
+    // Up to each block of experts the chunks go one after the other; there they meet.
+    for (size_t expert_step : plan_.expert_steps) {
+      const auto at = static_cast<int64_t>(expert_step);
+      if (at >= n_steps) break;
+      if (at > static_cast<int64_t>(plan_.n_steps_to_store)) {
+        if (worker.index() == 0) {
+          experts_state_.n_rows = n_outputs;
+          experts_state_.output_rows = output_rows_.data();
+        }
+        worker.barrier();
+      }
+      for (Chunk& chunk : chunks_) run_chunk(chunk, {begin, at}, worker);
+      experts_step(plan_.steps[expert_step], chunks_[0].exec, worker);
       worker.barrier();
+      begin = at + 1;
     }
-    for (const HeadBlock& block : head_blocks_) {
-      head(block, worker);
-      worker.barrier();
-      if (!consumer) continue;
-      consumer->consume({.first = block.first, .n = block.n, .logits = logits_.as<float>(), .stride = logits_stride_},
-                        worker);
+    for (Chunk& chunk : chunks_) {
+      run_chunk(chunk, {begin, n_steps}, worker);
+      finish_chunk(chunk, consumer, worker);
       worker.barrier();
     }
   });
@@ -339,14 +289,8 @@ void Runner::collect(Batch batch, Outputs& outputs) {
   outputs.logits = consumed_ ? nullptr : logits_.as<float>();
   outputs.logits_stride = logits_stride_;
   outputs.n_hidden = static_cast<int64_t>(hidden_rows_.size());
-  outputs.hidden_stride = exec_.stride(Buf::kNormed);
-  // Rows for hidden states are moved together; they ascend, so none is overwritten before it is moved.
-  for (size_t i = 0; i < hidden_rows_.size(); ++i) {
-    if (hidden_rows_[i] == static_cast<int64_t>(i)) continue;
-    std::memcpy(exec_.row(Buf::kNormed, static_cast<int64_t>(i)), exec_.row(Buf::kNormed, hidden_rows_[i]),
-                static_cast<size_t>(plan_.config->dim) * sizeof(float));
-  }
-  outputs.hidden = exec_.row(Buf::kNormed, 0);
+  outputs.hidden_stride = exec_.stride(Buf::kResidual);
+  outputs.hidden = exec_.row(Buf::kResidual, 0);
 }
 
 Result<Outputs> Runner::forward(Batch batch, LogitsConsumer* consumer) {
@@ -355,7 +299,7 @@ Result<Outputs> Runner::forward(Batch batch, LogitsConsumer* consumer) {
   lay_out(batch);
   consumed_ = consumer != nullptr;
   Outputs outputs;
-  if (exec_.n_tokens > 0) run(consumer);
+  if (!chunks_.empty()) run(consumer);
   collect(batch, outputs);
   return outputs;
 }

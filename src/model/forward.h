@@ -69,11 +69,13 @@ class Runner {
  public:
   struct Options {
     int64_t max_rows = 512;   ///< Most tokens in one call.
+    int64_t chunk_rows = 0;   ///< Most tokens in one step, those of experts aside; 0: max_rows.
     int64_t max_logits = 64;  ///< Rows of logits that stand in memory at once; fewer where that is more than 32 MiB.
     /// Per worker, for what attention over a long sequence leaves for others to merge: what does not fit goes in
     /// rounds. 512 KiB are 121 tiles with 4 queries of 256 dimensions. At least three tiles are always there.
     int64_t parts_bytes = 512 << 10;
   };
+  static constexpr int64_t kMostRows = 1 << 21;
   /// Bytes of scratch that `create` charges, by name.
   static std::vector<Ledger::Line> memory(const Plan& plan, const Options& options, int n_workers);
   static Result<std::unique_ptr<Runner>> create(const Plan& plan, Pool& pool, Ledger& ledger, Options options);
@@ -94,26 +96,44 @@ class Runner {
  private:
   Runner(const Plan& plan, Pool& pool, Options options) : plan_(plan), pool_(pool), options_(options) {}
   struct HeadBlock {
-    int64_t row = 0;  ///< First output row.
+    int64_t row = 0;  ///< First output row of the chunk.
     int64_t n = 0;
     int64_t first = 0;  ///< First logits index.
   };
-  /// Lays out what experts write, for this many of their rows.
-  void place_experts(int64_t n_rows);
+  /// Rows of a call that its steps take at once. What they share with other chunks lies in vectors of the Runner.
+  struct Chunk {
+    Exec exec;
+    Range spans, output_spans, tile_rows, head_blocks, hidden;  ///< Of the vectors below.
+  };
+  struct Sizes;
+  static Sizes sizes_of(const Plan& plan, const Options& options, int n_workers);
+  void place_buffers(const Sizes& sizes);
+  /// Lays out what experts write.
+  void place_experts(const Sizes& sizes);
+  void reserve_lists();
   Status check(Batch batch, bool consumed) const;
   Status reserve(Batch batch) const;
   void lay_out(Batch batch);
+  void add_rows(const Span& span, int64_t begin, int64_t end, Chunk& chunk);
+  void add_outputs(const Span& span, Range rows, int64_t q_row0, Chunk& chunk);
+  Chunk& next_chunk();
+  void point(Chunk& chunk);
   void run(LogitsConsumer* consumer);
-  void head(const HeadBlock& block, Worker& worker) noexcept;
+  void run_chunk(Chunk& chunk, Range steps, Worker& worker) noexcept;
+  void finish_chunk(Chunk& chunk, LogitsConsumer* consumer, Worker& worker) noexcept;
+  void head(const Chunk& chunk, const HeadBlock& block, Worker& worker) noexcept;
   void collect(Batch batch, Outputs& outputs);
 
   const Plan& plan_;
   Pool& pool_;
   Options options_;
+  int64_t chunk_rows_ = 0;
   int64_t logits_rows_ = 0;
   int64_t logits_stride_ = 0;
   Buffer activations_, quantized_, experts_, logits_, scratch_;
-  Exec exec_;
+  Exec exec_;  ///< What all chunks begin with.
+  Experts experts_state_;
+  std::vector<Chunk> chunks_;
   std::vector<int32_t> tokens_, first_bad_;
   std::vector<int64_t> positions_, output_rows_, hidden_rows_;
   std::vector<uint8_t> bad_;

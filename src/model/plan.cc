@@ -114,13 +114,17 @@ void PlanBuilder::add_target(Step& step, const Matrix& w, Buf out, int64_t colum
   need(out, column + w.padded_out());
 }
 
-void PlanBuilder::expert_product(const char* name, int64_t layer, Buf in,
-                                 std::initializer_list<std::pair<const ExpertMatrix*, Buf>> targets) {
-  Step& step = add(expert_product_step, name, layer);
-  step.in = in;
-  for (const auto& [w, out] : targets) {
-    add_target(step, *w, out, 0);
-    if (step.n_targets > 0) step.targets[static_cast<size_t>(step.n_targets - 1)].experts = w;
+/// Gate and up, and then down, in one step: its first two targets and its third.
+void PlanBuilder::add_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation) {
+  plan_.expert_steps.push_back(plan_.steps.size());
+  Step& step = add(experts_step, "experts", layer);
+  step.activation = activation;
+  step.moe = spec;
+  const std::pair<const ExpertMatrix*, Buf> targets[] = {
+      {&w.expert_gate, Buf::kWaveGate}, {&w.expert_up, Buf::kWaveUp}, {&w.expert_down, Buf::kExpertOut}};
+  for (const auto& [matrix, out] : targets) {
+    add_target(step, *matrix, out, 0);
+    if (step.n_targets > 0) step.targets[static_cast<size_t>(step.n_targets - 1)].experts = matrix;
   }
 }
 
@@ -206,7 +210,11 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
                .gate_bias = present(w.b_expert_gate),
                .up_bias = present(w.b_expert_up),
                .down_bias = present(w.b_expert_down),
-               .shared = static_cast<bool>(w.shared_down)};
+               .shared = static_cast<bool>(w.shared_down),
+               .dim = w.expert_gate.n_in,
+               .ff = w.expert_down.n_in,
+               .in_forms = forms_of({&w.expert_gate, &w.expert_up}),
+               .ff_forms = forms_of({&w.expert_down})};
   if (w.shared_weight) spec.shared_weight_column = w.router.padded_out();
   norm(w.ffn_norm, layer,
        forms_of({&w.router, &w.shared_weight, &w.expert_gate, &w.expert_up, &w.shared_gate, &w.shared_up}));
@@ -215,31 +223,21 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
            {&w.shared_weight, {Buf::kRouter, spec.shared_weight_column}},
            {&w.shared_gate, {Buf::kGate, 0}},
            {&w.shared_up, {Buf::kUp, 0}}});
-  Step& route = add(route_step, "route", layer);
-  route.in = Buf::kNormed;
-  route.k = w.expert_gate.n_in;
-  route.forms = forms_of({&w.expert_gate, &w.expert_up});
-  route.moe = spec;
-  expert_product("experts gate up", layer, Buf::kExpertIn,
-                 {{&w.expert_gate, Buf::kExpertGate}, {&w.expert_up, Buf::kExpertUp}});
-  Step& act = add(expert_act_step, name_of(options.activation), layer);
-  act.activation = options.activation;
-  act.in = Buf::kExpertGate;
-  act.k = w.expert_down.n_in;
-  act.forms = forms_of({&w.expert_down});
-  act.moe = spec;
-  // Gate and up are spent by then: the first holds what is multiplied, the second takes the result.
-  expert_product("experts down", layer, Buf::kExpertGate, {{&w.expert_down, Buf::kExpertUp}});
-  const auto is_float = [](const Matrix& m) { return kernels::activation_form(m.type) == kernels::ActForm::kF32; };
-  if (is_float(w.expert_gate) || is_float(w.expert_up)) need(Buf::kExpertIn, w.expert_gate.n_in);
   if (spec.shared) {
     Step& shared_act = add(gated_act_step, name_of(options.activation), layer);
     shared_act.activation = options.activation;
     shared_act.in = Buf::kGate;
     shared_act.k = w.shared_down.n_in;
     shared_act.forms = forms_of({&w.shared_down});
-    product("shared down", layer, Buf::kGate, {{&w.shared_down, {Buf::kUp, 0}}});
+    product("shared down", layer, Buf::kGate, {{&w.shared_down, {Buf::kShared, 0}}});
   }
+  const auto is_float = [](const Matrix& m) { return kernels::activation_form(m.type) == kernels::ActForm::kF32; };
+  if (is_float(w.expert_gate) || is_float(w.expert_up)) {
+    need(Buf::kExpertIn, spec.dim);
+    need(Buf::kWaveIn, spec.dim);
+  }
+  add(route_step, "route", layer).moe = spec;
+  add_experts(w, layer, spec, options.activation);
   add(combine_step, "sum of experts", layer).moe = spec;
   branch_pending_ = true;
 }
@@ -251,11 +249,15 @@ Status PlanBuilder::finish() {
   plan_.head = *head;
   plan_.output_bias = present(weights_.output_bias);
   for (const Step& step : plan_.steps) {
-    const bool of_experts = step.run == route_step || is_of_experts(step.in);
-    merge(of_experts ? plan_.moe.forms : plan_.forms, step.forms);
-    int64_t& max_k = of_experts ? plan_.moe.max_k : plan_.max_k;
-    max_k = std::max(max_k, step.k);
-    if (step.run == route_step) plan_.moe.n_experts = step.moe.n_experts, plan_.moe.n_used = step.moe.n_used;
+    if (step.run != experts_step) {
+      merge(plan_.forms, step.forms);
+      plan_.max_k = std::max(plan_.max_k, step.k);
+      continue;
+    }
+    MoePlan& all = plan_.moe;
+    all.n_experts = step.moe.n_experts, all.n_used = step.moe.n_used;
+    all.dim = std::max(all.dim, step.moe.dim), all.ff = std::max(all.ff, step.moe.ff);
+    merge(all.in_forms, step.moe.in_forms), merge(all.ff_forms, step.moe.ff_forms);
   }
   return status_;
 }

@@ -22,10 +22,8 @@ using StepFn = void (*)(const Step&, Exec&, Worker&) noexcept;
 
 enum class Activation { kSilu, kGelu, kClampedSilu };
 
-/// Row buffers of a forward pass, f32, one row per token in flight; those of experts have one row per token and expert
-/// that it goes to, ordered by expert.
+/// Row buffers of a forward pass, f32.
 enum class Buf {
-  kResidual,
   kNormed,
   kQkv,
   kAttended,
@@ -33,12 +31,27 @@ enum class Buf {
   kUp,
   kBranch,
   kRouter,
-  kExpertIn,  ///< Only where experts multiply f32 activations.
-  kExpertGate,
-  kExpertUp,
+  kResidual,
+  kShared,    ///< What the shared expert gives.
+  kExpertIn,  ///< What experts multiply, where that is f32.
+  kExpertOut,
+  kWaveIn,  ///< As kExpertIn.
+  kWaveGate,
+  kWaveUp,
 };
-inline constexpr int kBufs = 11;
-constexpr bool is_of_experts(Buf buf) { return buf >= Buf::kExpertIn; }
+inline constexpr int kBufs = 14;
+
+/// What a buffer has a row for.
+enum class RowsOf {
+  kChunk,   ///< A token of the chunk in flight.
+  kCall,    ///< A token of the call.
+  kChoice,  ///< A token of the call and one of its experts, ordered by expert.
+  kWave,    ///< A choice of the wave in flight.
+};
+constexpr RowsOf rows_of(Buf buf) {
+  if (buf < Buf::kResidual) return RowsOf::kChunk;
+  return buf < Buf::kExpertOut ? RowsOf::kCall : buf < Buf::kWaveIn ? RowsOf::kChoice : RowsOf::kWave;
+}
 
 /// One matrix of a product step: out[column ...] = w * in.
 struct Target {
@@ -73,19 +86,21 @@ struct Routing {
   const Vector* selection_bias = nullptr;
 };
 
+/// Which forms of the activations a step leaves behind for the products that follow; f32 is always there.
+struct Forms {
+  bool a256 = false, a32 = false;
+};
+
 /// Geometry of one block of experts.
 struct MoeSpec {
   Routing routing;
   int64_t n_experts = 0, n_used = 0;
   const Vector* router_bias = nullptr;
   const ExpertVector *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
-  bool shared = false;               ///< The shared expert's output stands in Buf::kUp.
+  bool shared = false;               ///< The shared expert's output stands in Buf::kShared.
   int64_t shared_weight_column = 0;  ///< In Buf::kRouter: the logit of its weight. 0: it has none.
-};
-
-/// Which forms of the activations a step leaves behind for the products that follow; f32 is always there.
-struct Forms {
-  bool a256 = false, a32 = false;
+  int64_t dim = 0, ff = 0;           ///< Of the experts.
+  Forms in_forms{}, ff_forms{};      ///< What gate and up, and what down multiply.
 };
 
 /// One step: all workers run it, then meet at a barrier.
@@ -114,8 +129,8 @@ struct Step {
 /// What the blocks of experts of all layers need together.
 struct MoePlan {
   int64_t n_experts = 0, n_used = 0;  ///< 0: there are none.
-  Forms forms{};
-  int64_t max_k = 0;  ///< Longest row that is quantized.
+  int64_t dim = 0, ff = 0;
+  Forms in_forms{}, ff_forms{};
 };
 
 /// Everything that a forward pass needs to know, decided at load for this file, CPU and context.
@@ -124,13 +139,14 @@ struct Plan {
   const kernels::Table* table = nullptr;
   std::vector<RopeTable> ropes;
   std::vector<Step> steps;
-  size_t n_steps_to_store = 0;  ///< The steps that a call without outputs runs: up to the last layer's K and V.
-  Target head;                  ///< The output matrix.
+  std::vector<size_t> expert_steps;  ///< Those that take all rows of a call at once; the others go by chunks of rows.
+  size_t n_steps_to_store = 0;       ///< The steps that a call without outputs runs: up to the last layer's K and V.
+  Target head;                       ///< The output matrix.
   const Vector* output_bias = nullptr;
   KvLayout kv;
   std::array<int64_t, kBufs> row_floats{};  ///< Row strides of the buffers, multiples of 16.
   int64_t max_k = 0;                        ///< Longest row that is quantized.
-  Forms forms;                              ///< Union over all steps but those of experts.
+  Forms forms;                              ///< Union over all steps.
   MoePlan moe;
   int64_t attention_scratch = 0;  ///< Bytes per worker.
 
@@ -192,8 +208,7 @@ class PlanBuilder {
   void norm(const Vector& gain, int64_t layer, Forms forms);
   void product(const char* name, int64_t layer, Buf in,
                std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
-  void expert_product(const char* name, int64_t layer, Buf in,
-                      std::initializer_list<std::pair<const ExpertMatrix*, Buf>> targets);
+  void add_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
   void add_target(Step& step, const Matrix& w, Buf out, int64_t column);
   Forms forms_of(std::initializer_list<const Matrix*> matrices) const;
   void need(Buf buf, int64_t floats);

@@ -83,7 +83,8 @@ Loaded::Loaded(const gguf::File& file, const Setup& setup) {
   kv = must(KvPool::create(ledger, model->plan().kv,
                            {.n_pages = (setup.positions + 63) / 64, .scatter_seed = setup.scatter_seed}),
             path);
-  runner = must(Runner::create(model->plan(), *pool, ledger, {.max_rows = setup.max_rows}), path);
+  const Runner::Options options{.max_rows = setup.max_rows, .chunk_rows = setup.chunk_rows};
+  runner = must(Runner::create(model->plan(), *pool, ledger, options), path);
 }
 
 std::vector<std::vector<float>> all_logits(Loaded& loaded, std::span<const int32_t> tokens, int64_t chunk) {

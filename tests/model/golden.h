@@ -34,6 +34,7 @@ struct Setup {
   kernels::KvType kv = kernels::KvType::kF32;
   int64_t positions = 1024;
   int64_t max_rows = 512;
+  int64_t chunk_rows = 0;
   uint64_t scatter_seed = 0;
   int64_t context = 0;
   Overrides overrides{};

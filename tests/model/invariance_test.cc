@@ -67,8 +67,9 @@ class Invariance : public ::testing::TestWithParam<std::string> {
 
 /// One way of cutting the work.
 struct Cut {
-  int64_t chunk;
+  int64_t chunk;  ///< Rows per call.
   int threads;
+  int64_t chunk_rows = 0;  ///< Rows per step.
 };
 
 std::vector<Cut> cuts(Isa isa) {
@@ -80,14 +81,15 @@ std::vector<Cut> cuts(Isa isa) {
     return all;
   }
   if (isa == Isa::kScalar) return {{16, 2}, {512, 1}};
-  return {{1, 2}, {2, 1}, {3, 3}, {7, 2}, {16, 1}, {64, 4}, {512, 2}};
+  return {{1, 2}, {2, 1}, {3, 3}, {7, 2}, {16, 1}, {64, 4}, {512, 2}, {512, 2, 33}};
 }
 
 TEST_P(Invariance, AnyChunkAnyIsaAnyThreads) {
   for (Isa isa : available_isas()) {
     if (!kernels::table_for(isa)) continue;  // not built yet; runnable_tables() says which are
     for (const Cut& cut : cuts(isa)) {
-      Loaded loaded(tiny_path(GetParam()), {.isa = isa, .threads = cut.threads, .kv = kernels::KvType::kF16});
+      Loaded loaded(tiny_path(GetParam()),
+                    {.isa = isa, .threads = cut.threads, .kv = kernels::KvType::kF16, .chunk_rows = cut.chunk_rows});
       expect_same(all_logits(loaded, tokens_, cut.chunk), want_,
                   std::string(isa_name(isa)) + ", " + std::to_string(cut.threads) + " threads, chunks of " +
                       std::to_string(cut.chunk));
@@ -101,6 +103,7 @@ TEST_P(Invariance, MixedWithOtherSequences) {
                                         .threads = 2,
                                         .kv = kernels::KvType::kF16,
                                         .positions = 4096,
+                                        .chunk_rows = 6,
                                         .scatter_seed = 7});
   constexpr size_t kSequences = 5;
   std::vector<std::vector<int32_t>> texts;
@@ -303,6 +306,42 @@ TEST(InvarianceTiles, SharedAmongWorkers) {
         for (Sequence& s : sequences) ASSERT_TRUE(s.truncate(s.length() - 1));
         expect_same(next_tokens(*loaded.runner, sequences, 5), want, std::string(name) + ", at once");
       }
+    }
+  }
+}
+
+/// A call of several sequences, of which some rows want logits and others hidden states.
+struct SparseOutputs {
+  Rows logits, hidden;
+};
+SparseOutputs sparse_outputs(const std::string& name, int64_t chunk_rows) {
+  Loaded loaded(tiny_path(name), {.isa = available_isas().back(), .threads = 2, .chunk_rows = chunk_rows});
+  const auto a = text(loaded.n_vocab(), 90, 1), b = text(loaded.n_vocab(), 3, 2), c = text(loaded.n_vocab(), 40, 3);
+  std::vector<Sequence> sequences;
+  for (int i = 0; i < 3; ++i) sequences.emplace_back(*loaded.kv);
+  const Span spans[] = {{.sequence = &sequences[0], .tokens = a, .logits = {20, 22}, .hidden = {30, 60}},
+                        {.sequence = &sequences[1], .tokens = b, .logits = {2, 3}},
+                        {.sequence = &sequences[2], .tokens = c, .hidden = {0, 40}}};
+  SparseOutputs out;
+  auto outputs = loaded.runner->forward(spans);
+  EXPECT_TRUE(outputs) << outputs.error().message;
+  EXPECT_TRUE(outputs->failures.empty());
+  for (int64_t i = 0; i < outputs->n_logits; ++i)
+    out.logits.emplace_back(outputs->logits_row(i), outputs->logits_row(i) + loaded.n_vocab());
+  for (int64_t i = 0; i < outputs->n_hidden; ++i)
+    out.hidden.emplace_back(outputs->hidden_row(i), outputs->hidden_row(i) + loaded.model->config().dim);
+  return out;
+}
+
+TEST(InvarianceChunks, OutputsOfSomeRows) {
+  for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe"}) {
+    const SparseOutputs want = sparse_outputs(name, 0);
+    ASSERT_EQ(want.logits.size(), 3u);
+    ASSERT_EQ(want.hidden.size(), 70u);
+    for (int64_t chunk_rows : {1, 7, 25, 64}) {
+      const SparseOutputs got = sparse_outputs(name, chunk_rows);
+      expect_same(got.logits, want.logits, std::string(name) + ": logits");
+      expect_same(got.hidden, want.hidden, std::string(name) + ": hidden states");
     }
   }
 }

@@ -68,7 +68,7 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows, int64_t
   };
   if (store(rows.row0, rows.n, rows.in_tile)) return;
   for (int i = 0; i < rows.n; ++i) {  // rare: find out whose values they are
-    if (!store(rows.row0 + i, 1, rows.in_tile + i)) exec.mark_bad(rows.row0 + i, step);
+    if (!store(rows.row0 + i, 1, rows.in_tile + i)) exec.mark_bad(exec.original_row(rows.row0 + i), step);
   }
 }
 

@@ -21,32 +21,33 @@ int64_t groups_per_piece(int64_t n_groups, int64_t n_rows, int n_workers) noexce
   return std::max<int64_t>(1, std::min<int64_t>(kGroupsOfManyRows, even));
 }
 
-void multiply(const Product& product, const Exec& exec, const Worker& worker) noexcept {
+void multiply(const Product& product, std::byte* scratch) noexcept {
   const Target& target = product.target;
   const int64_t n_rows = product.row_end - product.row_begin;
   const kernels::MatmulKernels& k = target.kernels;
   const kernels::MatmulFn fn = n_rows == 1 ? k.one : n_rows <= kFewRows ? k.few : k.many;
-  fn({.w = product.data ? product.data : target.w->data,
+  fn({.w = product.data,
       .group_bytes = target.w->group_bytes,
       .k = target.w->n_in,
       .group_begin = product.groups.begin,
       .group_end = product.groups.end,
-      .x = &exec.activations,
+      .x = &product.x,
       .row_begin = product.row_begin,
       .row_end = product.row_end,
       .y = product.y,
       .y_stride = product.y_stride,
-      .scratch = exec.worker_scratch(worker)});
+      .scratch = scratch});
 }
 
 void product_step(const Step& step, Exec& exec, Worker& worker) noexcept {
-  const int64_t n_rows = exec.n_rows;
-  const int64_t n_groups = count_groups(step);
+  const std::span<const Target> targets = targets_of(step);
+  const int64_t n_rows = exec.n_rows, n_groups = count_groups(targets);
   // The matrices' groups one after the other are one list of work; a piece may reach from one matrix into the next.
   worker.each(n_groups, groups_per_piece(n_groups, n_rows, worker.count()), [&](Range groups) {
-    each_part(step, groups, [&](const Target& target, Range part) {
+    each_part(targets, groups, [&](const Target& target, Range part) {
       float* y = exec.row(target.out, 0) + target.column;
-      multiply({target, part, 0, n_rows, y, exec.stride(target.out)}, exec, worker);
+      multiply({target, part, exec.activations, 0, n_rows, y, exec.stride(target.out), target.w->data},
+               exec.worker_scratch(worker));
     });
   });
 }

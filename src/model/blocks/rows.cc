@@ -43,42 +43,62 @@ GateFn gate_of(const kernels::Table& table, Activation activation) noexcept {
   return nullptr;
 }
 
-void quantize_rows(const Step& step, Exec& exec, int64_t begin, int64_t end) noexcept {
-  const bool of_experts = is_of_experts(step.in);
-  const QuantizedTables& to = of_experts ? exec.experts.quantized : exec.quantized;
-  kernels::QuantizeArgs args{.x = exec.row(step.in, 0),
-                             .stride = exec.stride(step.in),
-                             .n = of_experts ? exec.experts.n : exec.n_rows,
-                             .k = step.k,
+void quantize(const kernels::Table& table, const Quantize& job, int64_t begin, int64_t end) noexcept {
+  kernels::QuantizeArgs args{.x = job.x,
+                             .stride = job.stride,
+                             .n = job.n,
+                             .k = job.k,
                              .row_begin = begin,
                              .row_end = end,
-                             .q = to.q256,
-                             .d = to.d256,
-                             .sums = to.sums256,
-                             .bad = of_experts ? exec.experts.bad : exec.bad};
-  if (step.forms.a256) exec.table->quantize_a256(args);
-  args.q = to.q32, args.d = to.d32, args.sums = to.sums32;
-  if (step.forms.a32) exec.table->quantize_a32(args);
+                             .q = job.to.q256,
+                             .d = job.to.d256,
+                             .sums = job.to.sums256,
+                             .bad = job.bad};
+  if (job.forms.a256) table.quantize_a256(args);
+  args.q = job.to.q32, args.d = job.to.d32, args.sums = job.to.sums32;
+  if (job.forms.a32) table.quantize_a32(args);
+  if (job.forms.a256 || job.forms.a32) return;
   for (int64_t r = begin; r < end; ++r) {
-    const bool checked = step.forms.a256 || step.forms.a32;
-    const bool is_bad = checked ? args.bad[r] != 0 : !exec.table->all_finite(exec.row(step.in, r), step.k);
-    if (is_bad) exec.mark_bad(exec.original_row(of_experts ? exec.experts.choice[r] / exec.plan->moe.n_used : r), step);
+    if (!table.all_finite(job.x + r * job.stride, job.k)) job.bad[r] = 1;
+  }
+}
+
+kernels::Activations activations_of(const Quantize& job) noexcept {
+  return {.n = job.n,
+          .k = job.k,
+          .f32 = job.x,
+          .f32_stride = job.stride,
+          .q256 = job.to.q256,
+          .d256 = job.to.d256,
+          .sums256 = job.to.sums256,
+          .q32 = job.to.q32,
+          .d32 = job.to.d32,
+          .sums32 = job.to.sums32};
+}
+
+namespace {
+
+Quantize quantize_of(const Step& step, const Exec& exec) noexcept {
+  return {.x = exec.row(step.in, 0),
+          .stride = exec.stride(step.in),
+          .n = exec.n_rows,
+          .k = step.k,
+          .forms = step.forms,
+          .to = exec.quantized,
+          .bad = exec.bad};
+}
+
+}  // namespace
+
+void quantize_rows(const Step& step, Exec& exec, int64_t begin, int64_t end) noexcept {
+  quantize(*exec.table, quantize_of(step, exec), begin, end);
+  for (int64_t r = begin; r < end; ++r) {
+    if (exec.bad[r] != 0) exec.mark_bad(exec.original_row(r), step);
   }
 }
 
 void point_activations(const Step& step, Exec& exec) noexcept {
-  const bool of_experts = is_of_experts(step.in);
-  const QuantizedTables& from = of_experts ? exec.experts.quantized : exec.quantized;
-  exec.activations = {.n = of_experts ? exec.experts.n : exec.n_rows,
-                      .k = step.k,
-                      .f32 = exec.row(step.in, 0),
-                      .f32_stride = exec.stride(step.in),
-                      .q256 = from.q256,
-                      .d256 = from.d256,
-                      .sums256 = from.sums256,
-                      .q32 = from.q32,
-                      .d32 = from.d32,
-                      .sums32 = from.sums32};
+  exec.activations = activations_of(quantize_of(step, exec));
 }
 
 void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
@@ -130,17 +150,26 @@ void gated_act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 
 void gather_step(const Step&, Exec& exec, Worker& worker) noexcept {
   // Output rows ascend and each moves to a lower place, so moving them in order never overwrites one that is still
-  // needed.
+  // needed: not of this chunk, nor of a later one.
+  float* const first = exec.row(Buf::kResidual, exec.out0 - exec.row0);
   if (worker.index() == 0) {
     const auto bytes = static_cast<size_t>(exec.plan->config->dim) * sizeof(float);
     for (int64_t i = 0; i < exec.n_outputs; ++i) {
-      if (exec.output_rows[i] != i)
-        std::memcpy(exec.row(Buf::kResidual, i), exec.row(Buf::kResidual, exec.output_rows[i]), bytes);
-      exec.bad[i] = exec.bad[exec.output_rows[i]];
+      const int64_t from = exec.output_rows[i] - exec.row0;
+      float* to = first + i * exec.stride(Buf::kResidual);
+      if (to != exec.row(Buf::kResidual, from)) std::memcpy(to, exec.row(Buf::kResidual, from), bytes);
+      exec.bad[i] = exec.bad[from];
     }
   }
   worker.barrier();  // nobody may see the new number of rows before all have left the step before
-  if (worker.index() == 0) exec.n_rows = exec.n_outputs;
+  if (worker.index() == 0) {
+    for (Buf buf : {Buf::kResidual, Buf::kShared, Buf::kExpertIn}) {
+      exec.buffers[static_cast<size_t>(buf)] += (exec.out0 - exec.row0) * exec.stride(buf);
+    }
+    exec.row0 = exec.out0;
+    exec.n_rows = exec.n_outputs;
+    exec.gathered = true;
+  }
 }
 
 }  // namespace stoker::model
