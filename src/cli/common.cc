@@ -57,6 +57,16 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
          "--memory", set_memory, "Memory limit, as 6G or 512M; default: what the machine or its control group allows")
       ->type_name("SIZE")
       ->envname("STOKER_MEMORY");
+  const auto set_cache = [&args](const std::string& text) {
+    const auto bytes = parse_size(text);
+    if (!bytes) throw CLI::ValidationError(str_cat("--expert-cache: ", bytes.error().message));
+    args.expert_cache_bytes = *bytes;
+  };
+  app.add_option_function<std::string>("--expert-cache", set_cache,
+                                       "Stream experts through a cache of this size, as 2G; default: only when they do "
+                                       "not all fit, through what --memory leaves")
+      ->type_name("SIZE")
+      ->envname("STOKER_EXPERT_CACHE");
   add_integer(app, "--threads", args.threads, 1, 1024,
               "Worker threads; default: the processors that this process may use");
   app.add_flag("--threads-exact", args.threads_exact, "Do not cap the threads at the usable processors");
@@ -74,7 +84,7 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
 }
 
 Status load(engine::Engine& engine, const engine::Engine::Needs& needs) {
-  Progress progress({.label = "loading", .total = engine.model().file_bytes()});
+  Progress progress({.label = "loading", .total = engine.model().file_bytes(engine.placement(needs).residency)});
   return engine.load(needs, [&](uint64_t bytes) { progress.add(bytes); });
 }
 
@@ -86,7 +96,8 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
                                 .threads_exact = args.threads_exact,
                                 .pin = args.pin,
                                 .context = args.context,
-                                .batch = args.batch};
+                                .batch = args.batch,
+                                .expert_cache_bytes = args.expert_cache_bytes};
   // Asked for here so that a bad STOKER_ISA is no usage error of this command line: it exits 1.
   if (auto isa = pick_isa(); !isa) return Error{ErrorCode::kUnsupported, isa.error().message};
   STOKER_TRY(options.kv_type, parse_kv_type(args.kv_type));

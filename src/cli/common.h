@@ -56,6 +56,7 @@ CLI::Option* add_integer(CLI::App& app, const std::string& names, T& value, T mi
 struct ModelArgs {
   std::string path;
   uint64_t memory_bytes = 0;
+  std::optional<uint64_t> expert_cache_bytes;
   int threads = 0;
   bool threads_exact = false;
   bool pin = false;

@@ -60,9 +60,9 @@ int run(Args& args) {
   if (!engine) return fail(engine.error());
   auto prompt = read_tokens(args.text, **engine);
   if (!prompt) return fail(prompt.error());
-  const auto rows = std::clamp<int64_t>(static_cast<int64_t>(prompt->size()), 1, args.model.batch);
-  auto context = (*engine)->context(
-      {.positions = static_cast<int64_t>(prompt->size()) + std::max<int64_t>(args.n, 1), .max_rows = rows});
+  const auto n_prompt = static_cast<int64_t>(prompt->size());
+  const auto rows = std::clamp<int64_t>(n_prompt, 1, args.model.batch);
+  auto context = (*engine)->context({.positions = n_prompt + std::max<int64_t>(args.n, 1), .max_rows = rows});
   if (!context) return fail(context.error());
 
   engine::Digest digest;
@@ -77,7 +77,8 @@ int run(Args& args) {
   auto positions = engine::positions_for(**engine, *prompt, options);
   if (!positions) return fail(positions.error());
 
-  if (auto status = load(**engine, {.positions = *positions, .max_rows = rows}); !status) return fail(status.error());
+  if (auto status = load(**engine, {.positions = *positions, .max_rows = rows, .prompt_rows = n_prompt}); !status)
+    return fail(status.error());
   watch_signals();
   std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context),
                static_cast<unsigned long long>(args.sampler.seed));

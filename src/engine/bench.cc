@@ -66,7 +66,7 @@ Status Bench::take(const BenchCall& call) {
   Drop drop;
   STOKER_TRY(model::Outputs outputs,
              engine_.runner().forward(spans_, n_logits > engine_.runner().max_logits() ? &drop : nullptr));
-  if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
+  if (!outputs.failures.empty()) return Error{outputs.failures[0].code, outputs.failures[0].message};
   if (options_.on_tokens) options_.on_tokens(static_cast<uint64_t>(n_rows));
   return Ok{};
 }

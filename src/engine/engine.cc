@@ -13,6 +13,9 @@ namespace {
 
 constexpr int64_t kPage = kernels::kTilePositions;
 constexpr uint64_t kMargin = 256u << 20;
+constexpr int64_t kShortContext = 2048;  ///< Rather than less, experts are streamed.
+constexpr std::string_view kExpertCache = "expert cache";
+constexpr model::Residency kStreamed{.stream_experts = true, .read_embedding = true};
 
 int64_t pages_for(int64_t positions) { return (positions + kPage - 1) / kPage; }
 
@@ -86,51 +89,117 @@ void Engine::hold(const std::string& name, uint64_t bytes) {
   }
 }
 
-std::vector<Ledger::Line> Engine::memory(const Needs& needs) const {
-  std::vector<Ledger::Line> lines = model_->load_memory(pool_->size());
+model::Runner::Options Engine::runner_options(const Needs& needs, const Placement& placement) const {
+  return {.max_rows = placement.max_rows,
+          .chunk_rows = std::min(placement.max_rows, std::max<int64_t>(1, needs.max_rows)),
+          .max_logits = needs.max_logits};
+}
+
+std::vector<Ledger::Line> Engine::memory(const Needs& needs, const Placement& placement) const {
+  std::vector<Ledger::Line> lines = model_->load_memory(pool_->size(), placement.residency, placement.expert_budget);
   const auto kv = static_cast<uint64_t>(model_->plan().kv.page_bytes * pages_for(needs.positions));
   lines.push_back({"kv cache", kv, 0});
-  for (auto& line : model::Runner::memory(model_->plan(), {.max_rows = needs.max_rows, .max_logits = needs.max_logits},
-                                          pool_->size()))
+  for (auto& line : model::Runner::memory(model_->plan(), runner_options(needs, placement), pool_->size()))
     lines.push_back(std::move(line));
   for (Ledger::Line& line : lines) line.bytes = Buffer::charged(line.bytes);
   lines.insert(lines.end(), not_held_.begin(), not_held_.end());
   return lines;
 }
 
-Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
-  if (options_.context > 0) return options_.context;
-  int64_t context = std::min(model_->config().context_length, kDefaultContext);
+/// What the limit leaves for a cache of experts besides all else.
+uint64_t Engine::room_for_experts(const Needs& needs, int64_t max_rows) const {
+  uint64_t others = 0;
+  for (const Ledger::Line& line : memory(needs, {.residency = kStreamed, .max_rows = max_rows})) {
+    if (line.name != kExpertCache) others += line.bytes;
+  }
+  const uint64_t available = ledger_->available();
+  return Buffer::most_within(available > others ? available - others : 0);
+}
+
+Placement Engine::placement(const Needs& needs) const {
+  const Placement resident{.max_rows = std::max<int64_t>(1, needs.max_rows)};
+  const model::ExpertIndex index = model_->expert_index();
+  if (index.layers.empty()) return resident;
+  if (!options_.expert_cache_bytes && total(memory(needs, resident)) <= ledger_->available()) return resident;
+  Placement streamed{.residency = kStreamed, .max_rows = std::max(resident.max_rows, needs.prompt_rows)};
+  const auto budget = [&](int64_t rows) {
+    return options_.expert_cache_bytes ? *options_.expert_cache_bytes
+                                       : std::min(room_for_experts(needs, rows), index.bytes());
+  };
+  // A prompt read at once reads each expert once, but its rows take from the cache: at most half of it.
+  const uint64_t most = budget(resident.max_rows);
+  const auto too_much = [&](int64_t rows) {
+    return options_.expert_cache_bytes
+               ? total(memory(needs, {kStreamed, *options_.expert_cache_bytes, rows})) > ledger_->available()
+               : budget(rows) < most / 2;
+  };
+  while (streamed.max_rows > resident.max_rows && too_much(streamed.max_rows)) {
+    streamed.max_rows = std::max(resident.max_rows, streamed.max_rows / 2);
+  }
+  streamed.expert_budget = budget(streamed.max_rows);
+  return streamed;
+}
+
+/// What takes the least memory: nothing can be had below it.
+Placement Engine::smallest(const Needs& needs) const {
+  const bool may_stream = !model_->expert_index().layers.empty();
+  return {.residency = may_stream ? kStreamed : model::Residency{},
+          .expert_budget = options_.expert_cache_bytes.value_or(0),
+          .max_rows = std::max<int64_t>(1, needs.max_rows)};
+}
+
+/// Pages for each sequence in `share` of the memory that is left besides them.
+int64_t Engine::pages_that_fit(const Needs& needs, const Placement& placement, int64_t n_sequences, int share) const {
   Needs part = needs;
   part.positions = 0;
-  const uint64_t fixed = total(memory(part));
-  const uint64_t available = ledger_->available();
-  const auto page = static_cast<uint64_t>(model_->plan().kv.page_bytes);
-  const uint64_t room = Buffer::most_within(available > fixed ? available - fixed : 0);
-  const auto pages = static_cast<int64_t>(room / page / static_cast<uint64_t>(n_sequences));
-  const int64_t least = std::min(needs.positions, context);
-  if (pages < std::max<int64_t>(1, pages_for(least))) {
-    part.positions = std::max(kPage, least) * n_sequences;
-    return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(part))};
+  const uint64_t fixed = total(memory(part, placement)), available = ledger_->available();
+  const uint64_t room = Buffer::most_within(available > fixed ? (available - fixed) / static_cast<uint64_t>(share) : 0);
+  return static_cast<int64_t>(room / static_cast<uint64_t>(model_->plan().kv.page_bytes * n_sequences));
+}
+
+Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
+  if (options_.context > 0) return options_.context;
+  const int64_t most = std::min(model_->config().context_length, kDefaultContext);
+  const int64_t least = std::min(needs.positions, most), wanted = std::max(least, std::min(most, kShortContext));
+  const Placement resident{.max_rows = std::max<int64_t>(1, needs.max_rows)};
+  int64_t pages = options_.expert_cache_bytes ? 0 : pages_that_fit(needs, resident, n_sequences, 1);
+  const Placement streamed = smallest(needs);
+  if (streamed.residency.stream_experts && pages < pages_for(wanted)) {
+    // Half for the cache of experts, unless the text itself needs more.
+    pages = pages_that_fit(needs, streamed, n_sequences, options_.expert_cache_bytes ? 1 : 2);
+    if (pages < pages_for(least)) pages = std::min(pages_for(least), pages_that_fit(needs, streamed, n_sequences, 1));
   }
-  return std::min(context, pages * kPage);
+  if (pages < std::max<int64_t>(1, pages_for(least))) {
+    Needs part = needs;
+    part.positions = std::max(kPage, least) * n_sequences;
+    return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(part, smallest(part)))};
+  }
+  return std::min(most, pages * kPage);
 }
 
 Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_bytes) {
   const auto start = std::chrono::steady_clock::now();
-  const std::vector<Ledger::Line> wanted = memory(needs);
+  placement_ = placement(needs);
+  const std::vector<Ledger::Line> wanted = memory(needs, placement_);
   if (total(wanted) > ledger_->available()) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(wanted)};
   // Where the limit has room for the file, it stays in the page cache, and the next start is fast.
   auto cache = BulkReader::Cache::kSpare;
-  if (model_->file_bytes() <= ledger_->available() - total(wanted)) {
-    hold("page cache", model_->file_bytes());
+  const uint64_t file_bytes = model_->file_bytes(placement_.residency);
+  if (!placement_.residency.stream_experts && file_bytes <= ledger_->available() - total(wanted)) {
+    hold("page cache", file_bytes);
     cache = BulkReader::Cache::kFill;
   }
   STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv,
                                         {.n_pages = std::max<int64_t>(1, pages_for(needs.positions))}));
-  STOKER_TRY_STATUS(model_->read(*file_, *ledger_, *pool_, {.cache = cache, .on_bytes = on_bytes}));
-  STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_,
-                                            {.max_rows = needs.max_rows, .max_logits = needs.max_logits}));
+  STOKER_TRY_STATUS(model_->read(*file_, *ledger_, *pool_,
+                                 {.cache = cache,
+                                  .residency = placement_.residency,
+                                  .experts = {.budget_bytes = placement_.expert_budget},
+                                  .on_bytes = on_bytes}));
+  model::Runner::Options options = runner_options(needs, placement_);
+  options.experts = model_->experts();
+  options.embedding = model_->embedding_reader();
+  STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_, options));
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return Ok{};
 }

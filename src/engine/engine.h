@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,16 @@ struct EngineOptions {
   int64_t context = 0;         ///< Positions per sequence; 0: min(the model's, 8192, what fits).
   int64_t batch = 512;         ///< Most rows per forward call.
   kernels::KvType kv_type = kernels::KvType::kF16;
+  /// For the cache of streamed experts; nothing: they are resident where all fit, otherwise it takes what is left.
+  std::optional<uint64_t> expert_cache_bytes{};
   model::Overrides overrides{};
+};
+
+/// Where the weights of a run are.
+struct Placement {
+  model::Residency residency{};
+  uint64_t expert_budget = 0;  ///< Of the cache, where experts are streamed.
+  int64_t max_rows = 0;        ///< Of a forward call: where experts are streamed, a prompt is read in as few as fit.
 };
 
 /// A model, its tokenizer and the memory to run sequences in. Opens in two steps: `open` reads the header, so that
@@ -41,9 +51,10 @@ class Engine {
 
   /// What a run needs reserved.
   struct Needs {
-    int64_t positions = 0;   ///< Key-value memory, all sequences together.
-    int64_t max_rows = 0;    ///< Most rows of one forward call.
-    int64_t max_logits = 1;  ///< Rows of logits that stand in memory at once.
+    int64_t positions = 0;    ///< Key-value memory, all sequences together.
+    int64_t max_rows = 0;     ///< Most rows of one forward call.
+    int64_t prompt_rows = 0;  ///< Of the longest prompt, which is read at once where that saves reads; 0: max_rows.
+    int64_t max_logits = 1;   ///< Rows of logits that stand in memory at once.
   };
   /// Positions that one sequence may take: what was asked for, or the default, for `n_sequences`, that fits besides the
   /// rows and logits of `needs`. kOutOfMemory: the positions of `needs`, or one page, would be within the default and
@@ -69,16 +80,27 @@ class Engine {
   Ledger& ledger() { return *ledger_; }
   Pool& pool() { return *pool_; }
 
+  /// Where a run that needs this would have the weights, and the lines of memory that it would charge.
+  Placement placement(const Needs& needs) const;
+  std::vector<Ledger::Line> memory(const Needs& needs, const Placement& placement) const;
+
   // After `load`:
+  const Placement& placement() const { return placement_; }
+  /// Null unless experts are streamed.
+  const model::ExpertStore* experts() const { return model_->experts(); }
   model::Runner& runner() { return *runner_; }
   model::KvPool& kv() { return *kv_; }
   double load_seconds() const { return load_seconds_; }
 
  private:
   Engine() = default;
-  std::vector<Ledger::Line> memory(const Needs& needs) const;
+  Placement smallest(const Needs& needs) const;
+  int64_t pages_that_fit(const Needs& needs, const Placement& placement, int64_t n_sequences, int share) const;
+  uint64_t room_for_experts(const Needs& needs, int64_t max_rows) const;
+  model::Runner::Options runner_options(const Needs& needs, const Placement& placement) const;
 
   EngineOptions options_;
+  Placement placement_;
   std::unique_ptr<Ledger> ledger_;
   std::vector<Charge> held_;
   std::vector<Ledger::Line> not_held_;

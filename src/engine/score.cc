@@ -109,7 +109,7 @@ Status score_window(Engine& engine, std::span<const int32_t> tokens, int64_t beg
                            .position = sequence.length(),
                            .logits = {0, rows}};
     STOKER_TRY(model::Outputs outputs, engine.runner().forward({&span, 1}, &scorer));
-    if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
+    if (!outputs.failures.empty()) return Error{outputs.failures[0].code, outputs.failures[0].message};
     STOKER_TRY_STATUS(scorer.written());
     at += rows;
     if (options.on_progress) options.on_progress(at, static_cast<int64_t>(tokens.size()));

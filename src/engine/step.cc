@@ -10,7 +10,7 @@ Result<const float*> step(Engine& engine, model::Sequence& sequence, std::span<c
                          .position = sequence.length(),
                          .logits = wants_logits ? Range{n - 1, n} : Range{}};
   STOKER_TRY(model::Outputs outputs, engine.runner().forward({&span, 1}));
-  if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, outputs.failures[0].message};
+  if (!outputs.failures.empty()) return Error{outputs.failures[0].code, outputs.failures[0].message};
   return wants_logits ? outputs.logits_row(0) : nullptr;
 }
 

@@ -1,11 +1,18 @@
 #include "gguf/tensor_reader.h"
 
+#include <algorithm>
+
 namespace stoker::gguf {
 
 TensorReader::TensorReader(const File& file, BulkReader::Cache cache) : file_(file) {
   if (file.big_endian()) return;
   shards_.reserve(file.shards().size());
   for (const stoker::File& shard : file.shards()) shards_.emplace_back(shard, cache);
+}
+
+bool TensorReader::direct() const {
+  return !shards_.empty() &&
+         std::all_of(shards_.begin(), shards_.end(), [](const BulkReader& shard) { return shard.direct(); });
 }
 
 Result<std::span<std::byte>> TensorReader::read(const TensorInfo& tensor, uint64_t begin, uint64_t bytes,

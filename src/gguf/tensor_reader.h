@@ -21,6 +21,8 @@ class TensorReader {
   /// Errors as File::read_tensor.
   Result<std::span<std::byte>> read(const TensorInfo& tensor, uint64_t begin, uint64_t bytes,
                                     std::span<std::byte> window) const;
+  /// Whether reads that miss the page cache go to the disk directly, in all shards.
+  bool direct() const;
 
  private:
   const File& file_;

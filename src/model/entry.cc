@@ -58,7 +58,7 @@ Result<Decoder::LogitsAndHidden> Decoder::call(Batch batch) {
   out.logits.assign(static_cast<size_t>(n_logits), Row(static_cast<size_t>(vocab_size())));
   RowCollector collector(out.logits, vocab_size());
   STOKER_TRY(Outputs outputs, runner_->forward(batch, &collector));
-  if (!outputs.failures.empty()) return Error{ErrorCode::kCorrupt, std::move(outputs.failures[0].message)};
+  if (!outputs.failures.empty()) return Error{outputs.failures[0].code, std::move(outputs.failures[0].message)};
   for (int64_t i = 0; i < outputs.n_hidden; ++i) {
     out.hidden.emplace_back(outputs.hidden_row(i), outputs.hidden_row(i) + model_->config().dim);
   }

@@ -10,7 +10,10 @@
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
 #include "kernels/table.h"
+#include "model/embedding_reader.h"
+#include "model/experts/store.h"
 #include "model/plan.h"
 
 namespace stoker::model {
@@ -42,13 +45,40 @@ struct QuantizedTables {
   int16_t *sums256 = nullptr, *sums32 = nullptr;
 };
 
+/// What could not be read during a call: the first error of each step.
+class ReadErrors {
+ public:
+  void add(int step, Error error) {
+    const MutexLock lock(mu_);
+    if (!find_locked(step)) errors_.emplace_back(step, std::move(error));
+  }
+  const Error* find(int step) const {
+    const MutexLock lock(mu_);
+    return find_locked(step);
+  }
+  void clear() {
+    const MutexLock lock(mu_);
+    errors_.clear();
+  }
+
+ private:
+  const Error* find_locked(int step) const REQUIRES(mu_) {
+    for (const auto& [index, error] : errors_) {
+      if (index == step) return &error;
+    }
+    return nullptr;
+  }
+  mutable Mutex mu_;
+  std::vector<std::pair<int, Error>> errors_ GUARDED_BY(mu_);
+};
+
 /// Some of an expert's rows.
 struct WavePart {
   int32_t expert = 0;
-  int64_t row = 0;                 ///< The first in the buffers of the wave.
-  int64_t begin = 0, end = 0;      ///< Rows ordered by expert.
-  int32_t slot = -1;               ///< Of the store; -1: the expert is resident.
-  const std::byte* matrices[3]{};  ///< Of gate, up and down.
+  int64_t row = 0;             ///< The first in the buffers of the wave.
+  int64_t begin = 0, end = 0;  ///< Rows ordered by expert.
+  int32_t lease = -1;          ///< Its index in the request; -1: the expert is resident.
+  const std::byte* matrices[kProjections]{};
   int64_t size() const { return end - begin; }
 };
 
@@ -67,18 +97,23 @@ struct Experts {
   int32_t* first = nullptr;              ///< [n_experts + 1]: the first row of each expert.
   int32_t* active = nullptr;             ///< [n_active]: the experts that have rows, ascending.
   int64_t n_active = 0;
+  int32_t* uses = nullptr;      ///< [n_active]: how many rows they have.
   int32_t* produced = nullptr;  ///< [n], in debug builds: groups of the down projection written.
   QuantizedTables in{};         ///< What the experts multiply, of n_rows rows.
 
   WavePart* parts = nullptr;  ///< [n_parts], at most one per expert.
   int64_t n_parts = 0;
-  int64_t n_wave = 0, wave_rows = 0;    ///< Rows in the wave, and how many it may have.
-  int64_t n_taken = 0, taken_rows = 0;  ///< Active experts whose rows have all been in waves, and rows of the next one.
-  bool last = false;                    ///< No other wave follows.
-  int32_t* part_of = nullptr;           ///< [n_wave]: the part that a row is of.
-  uint8_t* bad = nullptr;               ///< [n_wave]: as Exec::bad.
+  int64_t n_wave = 0, wave_rows = 0;  ///< Rows in the wave, and how many it may have.
+  int64_t n_taken = 0;                ///< Active experts that have been in waves, where all are resident.
+  int32_t current = -1;               ///< Has more rows than the wave took: its index among the active ones.
+  int64_t current_row = 0;            ///< The next of them.
+  bool together = false;              ///< Few rows: all that have a place go into one wave, read or not.
+  bool last = false;                  ///< No other wave follows.
+  int32_t* part_of = nullptr;         ///< [n_wave]: the part that a row is of.
+  uint8_t* bad = nullptr;             ///< [n_wave]: as Exec::bad.
   QuantizedTables wave{};
   kernels::Activations activations{};  ///< What the products of the wave read.
+  ExpertRequest* request = nullptr;    ///< Null: all experts are resident.
 };
 
 struct Exec {
@@ -105,6 +140,9 @@ struct Exec {
   QuantizedTables quantized{};
   kernels::Activations activations{};  ///< What the products of the next step read.
   Experts* experts = nullptr;          ///< One for all chunks of the call.
+
+  const EmbeddingReader* embedding = nullptr;  ///< Null: it is in memory.
+  ReadErrors* errors = nullptr;
 
   uint8_t* bad = nullptr;        ///< [n_rows]: set when a quantizer met a value that is not finite.
   int32_t* first_bad = nullptr;  ///< By row of the call: 1 + index of the step that found it; 0: fine.

@@ -235,17 +235,32 @@ void Runner::finish_chunk(Chunk& chunk, LogitsConsumer* consumer, Worker& worker
   }
 }
 
-void Runner::run(LogitsConsumer* consumer) {
+/// Worker 0 asks; all hear the answer.
+bool Runner::go_on(size_t expert_step, const Control& control, Worker& worker) {
+  if (worker.index() == 0) {
+    cancelled_ = control.cancel && control.cancel->load(std::memory_order_relaxed);
+    if (control.on_layer) control.on_layer(plan_.steps[expert_step].layer);
+  }
+  worker.barrier();
+  const bool cancelled = cancelled_;
+  worker.barrier();
+  return !cancelled;
+}
+
+/// False when it was cancelled.
+bool Runner::run(LogitsConsumer* consumer, const Control* control) {
   const auto n_tokens = static_cast<int64_t>(tokens_.size()), n_outputs = static_cast<int64_t>(output_rows_.size());
   const auto n_steps = static_cast<int64_t>(n_outputs > 0 ? plan_.steps.size() : plan_.n_steps_to_store);
   experts_state_.n_rows = n_tokens;
   experts_state_.output_rows = nullptr;
+  cancelled_ = false;
   pool_.run([&](Worker& worker) {
     int64_t begin = 0;
     // Up to each block of experts the chunks go one after the other; there they meet.
     for (size_t expert_step : plan_.expert_steps) {
       const auto at = static_cast<int64_t>(expert_step);
       if (at >= n_steps) break;
+      if (control && !go_on(expert_step, *control, worker)) return;
       if (at > static_cast<int64_t>(plan_.n_steps_to_store)) {
         if (worker.index() == 0) {
           experts_state_.n_rows = n_outputs;
@@ -264,6 +279,7 @@ void Runner::run(LogitsConsumer* consumer) {
       worker.barrier();
     }
   });
+  return !cancelled_;
 }
 
 void Runner::collect(Batch batch, Outputs& outputs) {
@@ -279,9 +295,12 @@ void Runner::collect(Batch batch, Outputs& outputs) {
       const Step& step = index < plan_.steps.size() ? plan_.steps[index] : head_step_;
       const int64_t position = batch[i].position + (found - begin);
       const std::string where = step.layer < 0 ? std::string() : str_cat(" of layer ", step.layer);
-      outputs.failures.push_back({i, position,
-                                  str_cat("a value that is not finite in step ", step.name, where, " at position ",
-                                          position, "; the file may be damaged, `stoker inspect --verify` checks it")});
+      const Error* unread = read_errors_.find(static_cast<int>(index));
+      outputs.failures.push_back(
+          unread ? Failure{i, position, unread->code, unread->message}
+                 : Failure{i, position, ErrorCode::kCorrupt,
+                           str_cat("a value that is not finite in step ", step.name, where, " at position ", position,
+                                   "; the file may be damaged, `stoker inspect --verify` checks it")});
     }
     at += n;
   }
@@ -293,13 +312,15 @@ void Runner::collect(Batch batch, Outputs& outputs) {
   outputs.hidden = exec_.row(Buf::kResidual, 0);
 }
 
-Result<Outputs> Runner::forward(Batch batch, LogitsConsumer* consumer) {
+Result<Outputs> Runner::forward(Batch batch, LogitsConsumer* consumer, const Control* control) {
   STOKER_TRY_STATUS(check(batch, consumer != nullptr));
   STOKER_TRY_STATUS(reserve(batch));
   lay_out(batch);
   consumed_ = consumer != nullptr;
   Outputs outputs;
-  if (!chunks_.empty()) run(consumer);
+  read_errors_.clear();
+  if (!chunks_.empty() && !run(consumer, control)) return Error{ErrorCode::kCancelled, "cancelled"};
+  if (options_.experts) options_.experts->end_call(static_cast<int64_t>(tokens_.size()));
   collect(batch, outputs);
   return outputs;
 }

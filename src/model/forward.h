@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,11 +28,19 @@ struct Span {
 };
 using Batch = std::span<const Span>;
 
-/// A value that is not finite turned up in one span: its rows have no outputs and its sequence is as long as before.
+/// A value that is not finite turned up in one span, or an expert that it needs could not be read: its rows have no
+/// outputs and its sequence is as long as before.
 struct Failure {
   size_t span = 0;
   int64_t position = 0;
-  std::string message;  ///< Names layer, step and position.
+  ErrorCode code = ErrorCode::kCorrupt;
+  std::string message;  ///< Names layer, step and position, or the tensor.
+};
+
+/// What the caller of a long call may want of it. Heard at each layer with experts.
+struct Control {
+  const std::atomic<bool>* cancel = nullptr;  ///< Once true, the call ends with kCancelled, and nothing has happened.
+  std::function<void(int64_t layer)> on_layer{};  ///< Layers done. Called by the thread that called `forward`.
 };
 
 /// What a call leaves behind, in the order of the batch: spans, and rows in each. Valid until the next call.
@@ -74,6 +84,8 @@ class Runner {
     /// Per worker, for what attention over a long sequence leaves for others to merge: what does not fit goes in
     /// rounds. 512 KiB are 121 tiles with 4 queries of 256 dimensions. At least three tiles are always there.
     int64_t parts_bytes = 512 << 10;
+    ExpertStore* experts = nullptr;              ///< Where they are streamed. Must outlive the runner, as the next.
+    const EmbeddingReader* embedding = nullptr;  ///< Where it is read by row.
   };
   static constexpr int64_t kMostRows = 1 << 21;
   /// Bytes of scratch that `create` charges, by name.
@@ -84,8 +96,8 @@ class Runner {
   /// spans. The result of a row depends on the tokens of its sequence alone, bit for bit. kInvalidArgument: a span that
   /// does not start where its sequence ends, a sequence twice, a token outside the vocabulary, more rows than max_rows,
   /// or more logits than fit at once and no consumer. kOverloaded: too few pages. In all of these nothing has been
-  /// written.
-  Result<Outputs> forward(Batch batch, LogitsConsumer* consumer = nullptr);
+  /// written. kCancelled: see Control.
+  Result<Outputs> forward(Batch batch, LogitsConsumer* consumer = nullptr, const Control* control = nullptr);
 
   int64_t max_rows() const { return options_.max_rows; }
   /// Rows of logits that fit at once.
@@ -118,7 +130,8 @@ class Runner {
   void add_outputs(const Span& span, Range rows, int64_t q_row0, Chunk& chunk);
   Chunk& next_chunk();
   void point(Chunk& chunk);
-  void run(LogitsConsumer* consumer);
+  bool go_on(size_t expert_step, const Control& control, Worker& worker);
+  bool run(LogitsConsumer* consumer, const Control* control);
   void run_chunk(Chunk& chunk, Range steps, Worker& worker) noexcept;
   void finish_chunk(Chunk& chunk, LogitsConsumer* consumer, Worker& worker) noexcept;
   void head(const Chunk& chunk, const HeadBlock& block, Worker& worker) noexcept;
@@ -133,6 +146,9 @@ class Runner {
   Buffer activations_, quantized_, experts_, logits_, scratch_;
   Exec exec_;  ///< What all chunks begin with.
   Experts experts_state_;
+  std::unique_ptr<ExpertRequest> request_;
+  ReadErrors read_errors_;
+  bool cancelled_ = false;
   std::vector<Chunk> chunks_;
   std::vector<int32_t> tokens_, first_bad_;
   std::vector<int64_t> positions_, output_rows_, hidden_rows_;

@@ -52,7 +52,8 @@ void each_list(Experts& experts, int64_t n_rows, int64_t n_wave, const MoePlan& 
   };
   list(experts.expert, n), list(experts.weight, n), list(experts.row_of, n), list(experts.choice, n);
   list(experts.produced, n), list(experts.shared_weight, n_rows);
-  list(experts.first, moe.n_experts + 1), list(experts.active, moe.n_experts), list(experts.parts, moe.n_experts);
+  list(experts.first, moe.n_experts + 1), list(experts.active, moe.n_experts), list(experts.uses, moe.n_experts),
+      list(experts.parts, moe.n_experts);
   list(experts.part_of, n_wave), list(experts.bad, n_wave);
 }
 
@@ -98,7 +99,9 @@ Runner::Sizes Runner::sizes_of(const Plan& plan, const Options& options, int n_w
   s.logits = s.logits_rows * s.stride * 4;
   const kernels::AttentionPart part(kMostSharingQueries, static_cast<int>(plan.config->v_dim));
   s.parts = n_workers > 1 ? std::max<int64_t>(options.parts_bytes, 3 * part.total * 4) : 0;
-  s.worker_scratch = round_up<int64_t>(std::max(kernels::kMatmulScratchBytes, plan.attention_scratch + s.parts), 4096);
+  const auto row_window = options.embedding ? static_cast<int64_t>(options.embedding->window_bytes()) : 0;
+  s.worker_scratch =
+      round_up<int64_t>(std::max({kernels::kMatmulScratchBytes, plan.attention_scratch + s.parts, row_window}), 4096);
   s.scratch = s.worker_scratch * n_workers;
   return s;
 }
@@ -130,6 +133,12 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   r.place_buffers(s);
   if (s.experts > 0) r.place_experts(s);
   r.reserve_lists();
+  if (options.experts) {
+    r.request_ = std::make_unique<ExpertRequest>(*options.experts);
+    r.experts_state_.request = r.request_.get();
+  }
+  r.exec_.embedding = options.embedding;
+  r.exec_.errors = &r.read_errors_;
   r.output_bias_ = plan.output_bias ? plan.output_bias->data : nullptr;
   r.head_step_.index = static_cast<int>(plan.steps.size());
   return runner;

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/str_cat.h"
@@ -83,9 +85,7 @@ Status WeightPlan::add(const gguf::File& file, const std::string& name, Target t
                  str_cat("tensor ", name, " has shape ", shape_text(tensor->shape), ", wanted ", shape_text(shape))};
   }
   STOKER_TRY(const uint64_t size, to.vector ? add_vector(*tensor, to, shape) : add_matrix(*tensor, to, shape));
-  slots_.push_back({tensor, to, bytes_});
-  file_bytes_ += tensor->bytes;
-  bytes_ += round_up<uint64_t>(size, 64);
+  slots_.push_back({tensor, to, round_up<uint64_t>(size, 64)});
   return Ok{};
 }
 
@@ -98,10 +98,12 @@ Status WeightPlan::add_experts(const gguf::File& file, const std::string& name, 
   const auto of_expert = [&](int64_t expert) { return str_cat(base, ".", expert, ".weight"); };
   experts.n_experts = shape[0];
   if (file.find_tensor(name) || !file.find_tensor(of_expert(0))) {
-    return add(file, name, {.matrix = &experts, .n_experts = experts.n_experts}, std::move(shape), required);
+    return add(file, name, {.matrix = &experts, .n_experts = experts.n_experts, .of_experts = true}, std::move(shape),
+               required);
   }
   for (int64_t expert = 0; expert < shape[0]; ++expert) {
-    STOKER_TRY_STATUS(add(file, of_expert(expert), {.matrix = &experts, .expert = expert}, {shape[1], shape[2]}, true));
+    STOKER_TRY_STATUS(add(file, of_expert(expert), {.matrix = &experts, .expert = expert, .of_experts = true},
+                          {shape[1], shape[2]}, true));
   }
   return Ok{};
 }
@@ -190,10 +192,58 @@ void WeightPlan::note_unused(const gguf::File& file, const ModelConfig& config) 
   }
 }
 
-std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena) const {
+bool WeightPlan::stays_on_disk(const Slot& slot, Residency residency) const {
+  if (slot.to.of_experts) return residency.stream_experts;
+  return residency.read_embedding && !weights_->tied && slot.to.matrix == &weights_->embedding;
+}
+
+uint64_t WeightPlan::bytes(Residency residency) const {
+  uint64_t sum = 0;
+  for (const Slot& slot : slots_) sum += stays_on_disk(slot, residency) ? 0 : slot.bytes;
+  return sum;
+}
+
+uint64_t WeightPlan::file_bytes(Residency residency) const {
+  uint64_t sum = 0;
+  for (const Slot& slot : slots_) sum += stays_on_disk(slot, residency) ? 0 : slot.tensor->bytes;
+  return sum;
+}
+
+const gguf::TensorInfo* WeightPlan::embedding() const {
+  const auto is_embedding = [&](const Slot& slot) { return slot.to.matrix == &weights_->embedding; };
+  return std::find_if(slots_.begin(), slots_.end(), is_embedding)->tensor;
+}
+
+ExpertIndex WeightPlan::expert_index(const ModelConfig& config) const {
+  ExpertIndex index{.layers = {}, .n_experts = config.n_experts, .n_used = config.n_used_experts};
+  std::unordered_map<const Matrix*, std::pair<size_t, size_t>> where;
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+    const LayerWeights& w = weights_->layers[static_cast<size_t>(layer)];
+    if (!w.expert_gate) continue;
+    const std::array<const ExpertMatrix*, kProjections> matrices = {&w.expert_gate, &w.expert_up, &w.expert_down};
+    for (size_t p = 0; p < kProjections; ++p) where[matrices[p]] = {index.layers.size(), p};
+    index.layers.push_back({.layer = layer, .matrices = matrices, .experts = {}});
+    index.layers.back().experts.resize(static_cast<size_t>(config.n_experts));
+  }
+  for (const Slot& slot : slots_) {
+    if (!slot.to.of_experts) continue;
+    const auto [layer, p] = where.at(slot.to.matrix);
+    const uint64_t each = slot.tensor->bytes / static_cast<uint64_t>(slot.to.n_experts);
+    for (int64_t e = 0; e < slot.to.n_experts; ++e) {
+      index.layers[layer].experts[static_cast<size_t>(slot.to.expert + e)][p] = {
+          .tensor = slot.tensor,
+          .begin = each * static_cast<uint64_t>(e),
+          .row_bytes = each / static_cast<uint64_t>(slot.to.matrix->n_out)};
+    }
+  }
+  return index;
+}
+
+std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena, Residency residency) const {
   std::vector<Piece> pieces;
   for (const Slot& slot : slots_) {
-    std::byte* at = arena + slot.offset;
+    if (stays_on_disk(slot, residency)) continue;
+    std::byte* at = std::exchange(arena, arena + slot.bytes);
     if (slot.to.vector) {
       slot.to.vector->data = reinterpret_cast<float*>(at);
       pieces.push_back({&slot, 0, 0, 0});
@@ -253,13 +303,14 @@ struct WeightPlan::Filler {
   }
 };
 
-Status WeightPlan::load(const gguf::File& file, BulkReader::Cache cache, const kernels::Table& table, Ledger& ledger,
-                        Pool& pool, const std::function<void(uint64_t)>& on_bytes) const {
+Status WeightPlan::load(const gguf::File& file, Residency residency, BulkReader::Cache cache,
+                        const kernels::Table& table, Ledger& ledger, Pool& pool,
+                        const std::function<void(uint64_t)>& on_bytes) const {
   Weights& weights = *weights_;
-  STOKER_TRY(weights.arena, Buffer::allocate(ledger, "weights", bytes_));
+  STOKER_TRY(weights.arena, Buffer::allocate(ledger, "weights", bytes(residency)));
   STOKER_TRY(Buffer windows,
              Buffer::allocate(ledger, "load window", window_bytes() * static_cast<uint64_t>(pool.size())));
-  const std::vector<Piece> pieces = place(weights.arena.data());
+  const std::vector<Piece> pieces = place(weights.arena.data(), residency);
   const Filler filler{gguf::TensorReader(file, cache), table, on_bytes};
   std::atomic<bool> failed{false};
   std::mutex mu;

@@ -13,9 +13,16 @@
 #include "kernels/table.h"
 #include "model/arch/arch.h"
 #include "model/config.h"
+#include "model/experts/index.h"
 #include "model/weights.h"
 
 namespace stoker::model {
+
+/// What stays on disk while the model runs.
+struct Residency {
+  bool stream_experts = false;  ///< They come through an ExpertStore.
+  bool read_embedding = false;  ///< An untied embedding is read row by row, as tokens ask for them.
+};
 
 /// Which tensors of a file go where, checked against the architecture's table before anything is read.
 /// Holds pointers into the file's directory and into the Weights it was made for: neither may move in between.
@@ -25,21 +32,25 @@ class WeightPlan {
   /// without kernels, or a companion tensor that this version does not apply.
   static Result<WeightPlan> make(const gguf::File& file, const ModelConfig& config, Weights& weights);
 
-  /// Bytes of all weights in the layout of the kernels.
-  uint64_t bytes() const { return bytes_; }
+  /// Bytes of the weights in memory, in the layout of the kernels.
+  uint64_t bytes(Residency residency) const;
   /// Tensors of the file that the model does not use.
   const std::vector<std::string>& unused() const { return unused_; }
 
   /// Bytes of the file that `load` reads.
-  uint64_t file_bytes() const { return file_bytes_; }
+  uint64_t file_bytes(Residency residency) const;
+  /// The layers with experts and where these lie; empty for a dense model.
+  ExpertIndex expert_index(const ModelConfig& config) const;
+  /// The tensor of the embedding.
+  const gguf::TensorInfo* embedding() const;
   /// Bytes that each worker reads into while loading.
   uint64_t window_bytes() const { return BulkReader::window_bytes(window_bytes_); }
 
   /// Allocates the arena and fills it, all workers of `pool` reading and packing.
   /// kIo, kCorrupt: name the tensor. kOutOfMemory: the ledger refuses.
   /// `on_bytes` hears from any worker how many bytes of the file it has dealt with; may be empty.
-  Status load(const gguf::File& file, BulkReader::Cache cache, const kernels::Table& table, Ledger& ledger, Pool& pool,
-              const std::function<void(uint64_t)>& on_bytes) const;
+  Status load(const gguf::File& file, Residency residency, BulkReader::Cache cache, const kernels::Table& table,
+              Ledger& ledger, Pool& pool, const std::function<void(uint64_t)>& on_bytes) const;
 
  private:
   /// Where a tensor goes: one of the two.
@@ -49,11 +60,12 @@ class WeightPlan {
     int64_t expert = 0;     ///< The first of those in this tensor.
     int64_t n_experts = 1;  ///< Matrices in it.
     bool only_f32 = false;  ///< Of a vector: no other type will do.
+    bool of_experts = false;
   };
   struct Slot {
     const gguf::TensorInfo* tensor;
     Target to;
-    uint64_t offset;  ///< In the arena.
+    uint64_t bytes;  ///< In the arena.
   };
   struct Filler;
   struct Piece {
@@ -71,14 +83,13 @@ class WeightPlan {
   Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
   void note_unused(const gguf::File& file, const ModelConfig& config);
   Status check_companions(const gguf::File& file) const;
-  /// Places all weights in the arena and cuts them into what one worker reads at once.
-  std::vector<Piece> place(std::byte* arena) const;
+  bool stays_on_disk(const Slot& slot, Residency residency) const;
+  /// Places the weights in the arena and cuts them into what one worker reads at once.
+  std::vector<Piece> place(std::byte* arena, Residency residency) const;
 
   Weights* weights_ = nullptr;
   std::vector<Slot> slots_;
   std::vector<std::string> unused_;
-  uint64_t bytes_ = 0;
-  uint64_t file_bytes_ = 0;
   uint64_t window_bytes_ = (2u << 20) - BulkReader::kAlign;  // at least: a group of 16 rows, or a whole vector
 };
 

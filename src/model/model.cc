@@ -21,13 +21,24 @@ Result<std::unique_ptr<Model>> Model::prepare(const gguf::File& file, LoadOption
   return model;
 }
 
-std::vector<Ledger::Line> Model::load_memory(int n_workers) const {
-  return {{"weights", weight_plan_->bytes(), 0},
-          {"load window", weight_plan_->window_bytes() * static_cast<uint64_t>(n_workers), 0}};
+std::vector<Ledger::Line> Model::load_memory(int n_workers, Residency residency, uint64_t expert_budget) const {
+  std::vector<Ledger::Line> lines = {
+      {"weights", weight_plan_->bytes(residency), 0},
+      {"load window", weight_plan_->window_bytes() * static_cast<uint64_t>(n_workers), 0}};
+  if (!residency.stream_experts) return lines;
+  for (Ledger::Line& line : ExpertStore::memory(expert_index(), expert_budget)) lines.push_back(std::move(line));
+  return lines;
 }
 
 Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptions options) {
-  STOKER_TRY_STATUS(weight_plan_->load(file, options.cache, *options_.table, ledger, pool, options.on_bytes));
+  const kernels::Table& table = *options_.table;
+  STOKER_TRY_STATUS(weight_plan_->load(file, options.residency, options.cache, table, ledger, pool, options.on_bytes));
+  if (options.residency.stream_experts) {
+    STOKER_TRY(experts_, ExpertStore::open(file, expert_index(), table, ledger, options.experts));
+  }
+  if (options.residency.read_embedding && !weights_.tied) {
+    embedding_reader_ = std::make_unique<EmbeddingReader>(file, *weight_plan_->embedding());
+  }
   return fill_ropes(config_, weights_, context_, plan_);
 }
 

@@ -12,6 +12,8 @@
 #include "gguf/file.h"
 #include "kernels/table.h"
 #include "model/config.h"
+#include "model/embedding_reader.h"
+#include "model/experts/store.h"
 #include "model/loader.h"
 #include "model/plan.h"
 #include "model/weights.h"
@@ -27,6 +29,8 @@ struct LoadOptions {
 
 struct ReadOptions {
   BulkReader::Cache cache = BulkReader::Cache::kSpare;
+  Residency residency{};
+  ExpertStore::Options experts{};  ///< Where experts are streamed.
   /// Hears from any worker how many bytes of `file_bytes` it has dealt with; may be empty.
   std::function<void(uint64_t)> on_bytes{};
 };
@@ -35,14 +39,17 @@ struct ReadOptions {
 /// Threads: read-only once `read` has returned, from any thread.
 class Model {
  public:
-  /// Checks metadata and tensor directory; reads no weights. The file must outlive the call of `read`.
+  /// Checks metadata and tensor directory; reads no weights. The file must outlive the call
+  /// of `read`, and the model where something stays on disk.
   static Result<std::unique_ptr<Model>> prepare(const gguf::File& file, LoadOptions options);
 
   /// What `read` will charge, by name.
-  std::vector<Ledger::Line> load_memory(int n_workers) const;
+  std::vector<Ledger::Line> load_memory(int n_workers, Residency residency = {}, uint64_t expert_budget = 0) const;
   /// Reads and packs the weights and computes the rotation tables.
   Status read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptions options);
-  uint64_t file_bytes() const { return weight_plan_->file_bytes(); }
+  uint64_t file_bytes(Residency residency = {}) const { return weight_plan_->file_bytes(residency); }
+  /// Where the experts lie; no layers for a dense model.
+  ExpertIndex expert_index() const { return weight_plan_->expert_index(config_); }
 
   /// Both halves.
   static Result<std::unique_ptr<Model>> from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger,
@@ -52,6 +59,10 @@ class Model {
   const Weights& weights() const { return weights_; }
   /// Complete after `prepare` but for the weights' bytes and the rotation tables.
   const Plan& plan() const { return plan_; }
+  /// Null unless experts are streamed.
+  ExpertStore* experts() const { return experts_.get(); }
+  /// Null unless the embedding is read by row.
+  const EmbeddingReader* embedding_reader() const { return embedding_reader_.get(); }
   const LoadOptions& options() const { return options_; }
   int64_t context() const { return context_; }
   int64_t vocab_size() const { return config_.n_vocab; }
@@ -70,6 +81,8 @@ class Model {
   Weights weights_;
   std::unique_ptr<WeightPlan> weight_plan_;
   Plan plan_;
+  std::unique_ptr<ExpertStore> experts_;
+  std::unique_ptr<EmbeddingReader> embedding_reader_;
 };
 
 }  // namespace stoker::model

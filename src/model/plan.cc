@@ -120,6 +120,7 @@ void PlanBuilder::add_experts(const LayerWeights& w, int64_t layer, const MoeSpe
   Step& step = add(experts_step, "experts", layer);
   step.activation = activation;
   step.moe = spec;
+  step.moe.index = plan_.expert_steps.size() - 1;
   const std::pair<const ExpertMatrix*, Buf> targets[] = {
       {&w.expert_gate, Buf::kWaveGate}, {&w.expert_up, Buf::kWaveUp}, {&w.expert_down, Buf::kExpertOut}};
   for (const auto& [matrix, out] : targets) {

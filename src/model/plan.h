@@ -93,6 +93,7 @@ struct Forms {
 
 /// Geometry of one block of experts.
 struct MoeSpec {
+  size_t index = 0;  ///< Among the layers with experts.
   Routing routing;
   int64_t n_experts = 0, n_used = 0;
   const Vector* router_bias = nullptr;

@@ -70,20 +70,29 @@ Golden read_golden(const std::string& name) {
   return golden;
 }
 
-Loaded::Loaded(const std::string& path, const Setup& setup) : Loaded(must(gguf::File::open(path), path), setup) {}
+Loaded::Loaded(const std::string& path, const Setup& setup)
+    : own_file(std::make_unique<gguf::File>(must(gguf::File::open(path), path))) {
+  load(*own_file, setup);
+}
 
-Loaded::Loaded(const gguf::File& file, const Setup& setup) {
+Loaded::Loaded(const gguf::File& file, const Setup& setup) { load(file, setup); }
+
+void Loaded::load(const gguf::File& file, const Setup& setup) {
   const std::string& path = file.path();
   pool = must(Pool::create({.n_threads = setup.threads}), path);
   const kernels::Table* table = setup.table ? setup.table : must(kernels::table_for(setup.isa), path);
-  model = must(Model::from_gguf(
-                   file, {.overrides = setup.overrides, .context = setup.context, .kv_type = setup.kv, .table = table},
-                   ledger, *pool),
+  model = must(Model::prepare(
+                   file, {.overrides = setup.overrides, .context = setup.context, .kv_type = setup.kv, .table = table}),
                path);
+  const Residency residency{.stream_experts = setup.stream, .read_embedding = setup.stream};
+  must(model->read(file, ledger, *pool, {.residency = residency, .experts = setup.experts}), path);
   kv = must(KvPool::create(ledger, model->plan().kv,
                            {.n_pages = (setup.positions + 63) / 64, .scatter_seed = setup.scatter_seed}),
             path);
-  const Runner::Options options{.max_rows = setup.max_rows, .chunk_rows = setup.chunk_rows};
+  const Runner::Options options{.max_rows = setup.max_rows,
+                                .chunk_rows = setup.chunk_rows,
+                                .experts = model->experts(),
+                                .embedding = model->embedding_reader()};
   runner = must(Runner::create(model->plan(), *pool, ledger, options), path);
 }
 

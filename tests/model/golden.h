@@ -35,6 +35,8 @@ struct Setup {
   int64_t positions = 1024;
   int64_t max_rows = 512;
   int64_t chunk_rows = 0;
+  bool stream = false;  ///< Experts and an untied embedding stay in the file.
+  ExpertStore::Options experts{};
   uint64_t scatter_seed = 0;
   int64_t context = 0;
   Overrides overrides{};
@@ -43,6 +45,7 @@ struct Setup {
 
 /// A loaded model, ready to run. Aborts the test when it cannot be had.
 struct Loaded {
+  std::unique_ptr<gguf::File> own_file;
   Ledger ledger;
   std::unique_ptr<Pool> pool;
   std::unique_ptr<Model> model;
@@ -51,6 +54,9 @@ struct Loaded {
   explicit Loaded(const std::string& path, const Setup& setup = {});
   explicit Loaded(const gguf::File& file, const Setup& setup = {});
   int64_t n_vocab() const { return model->vocab_size(); }
+
+ private:
+  void load(const gguf::File& file, const Setup& setup);
 };
 
 /// Logits of all tokens of one sequence, read in chunks of `chunk`: [tokens][n_vocab].

@@ -346,6 +346,62 @@ TEST(InvarianceChunks, OutputsOfSomeRows) {
   }
 }
 
+/// Experts from the file, at cache sizes from all of them to less than one: each bit as with all in memory.
+class Streamed : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Streamed, AnyCacheAnyPolicyAnyThreads) {
+  const std::string path = tiny_path(GetParam());
+  const uint64_t all = Loaded(path).model->expert_index().bytes();
+  const uint64_t one = Loaded(path).model->expert_index().layers[0].expert_bytes();
+  const auto tokens = text(Loaded(path).n_vocab(), 120, 4);
+  const Rows want = alone(GetParam(), tokens);
+  struct How {
+    uint64_t budget;
+    EvictionPolicy::Kind policy;
+    BulkReader::Cache cache;
+    int threads, lanes;
+    int64_t rows, chunk_rows;
+  };
+  using Kind = EvictionPolicy::Kind;
+  using Cache = BulkReader::Cache;
+  const How hows[] = {
+      {all, Kind::kRecency, Cache::kSpare, 2, 4, 32, 0},     {all / 2, Kind::kCounts, Cache::kSpare, 3, 2, 200, 33},
+      {all / 2, Kind::kRecency, Cache::kFill, 1, 8, 1, 0},   {all / 10, Kind::kCounts, Cache::kSpare, 4, 3, 17, 5},
+      {all / 10, Kind::kRecency, Cache::kSpare, 2, 1, 1, 0}, {one, Kind::kCounts, Cache::kSpare, 2, 4, 50, 7},
+      {one / 2, Kind::kRecency, Cache::kFill, 2, 2, 1, 0},   {0, Kind::kCounts, Cache::kSpare, 1, 1, 64, 0}};
+  for (const How& how : hows) {
+    Loaded loaded(
+        path, {.isa = available_isas().back(),
+               .threads = how.threads,
+               .kv = kernels::KvType::kF16,
+               .chunk_rows = how.chunk_rows,
+               .stream = true,
+               .experts = {.budget_bytes = how.budget, .lanes = how.lanes, .policy = how.policy, .cache = how.cache}});
+    expect_same(all_logits(loaded, tokens, how.rows), want, "a cache of " + std::to_string(how.budget));
+    const ExpertStore::Stats stats = loaded.model->experts()->stats();
+    EXPECT_EQ(stats.requests, stats.hits + stats.joined + stats.misses);
+    EXPECT_EQ(stats.errors, 0u);
+    EXPECT_GT(stats.misses, 0u);
+    if (how.budget == all) {
+      EXPECT_GT(stats.hits, 0u);
+      EXPECT_EQ(stats.evictions + stats.pass_throughs, 0u);
+    } else if (how.budget <= one) {
+      EXPECT_EQ(stats.hits, 0u);
+      EXPECT_EQ(stats.pass_throughs, stats.misses);
+    } else if (how.rows == 1) {
+      EXPECT_GT(stats.evictions, 0u);
+    }
+    EXPECT_LE(stats.resident_bytes, std::max(how.budget, 2 * one));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, Streamed, ::testing::Values("mixtral", "olmoe", "qwen2moe", "qwen3moe", "gpt-oss-mxfp4"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
 TEST(InvarianceKv, OtherElementTypes) {
   for (kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kF32, kernels::KvType::kQ8_0}) {
     for (const char* name : {"llama", "llama-d80-mha", "gemma3"}) {

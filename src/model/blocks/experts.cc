@@ -42,19 +42,78 @@ bool add_part(Experts& experts, int32_t expert, int64_t begin, int64_t end) noex
   return true;
 }
 
+/// The rows of active expert `i` from its current row on, as many as the wave takes; what is left waits in `current`.
+void add_rows(Experts& experts, int32_t i) noexcept {
+  const int32_t expert = experts.active[i];
+  const int64_t end = experts.first[expert + 1];
+  if (experts.current < 0) experts.current_row = experts.first[expert];
+  experts.current = i;
+  if (!add_part(experts, expert, experts.current_row, end)) return;
+  experts.current_row = experts.parts[experts.n_parts - 1].end;
+  if (experts.current_row == end) experts.current = -1;
+}
+
+void next_resident_wave(const Step& step, Experts& experts) noexcept {
+  while (experts.n_wave < experts.wave_rows && (experts.current >= 0 || experts.n_taken < experts.n_active)) {
+    add_rows(experts, experts.current >= 0 ? experts.current : static_cast<int32_t>(experts.n_taken++));
+    WavePart& part = experts.parts[experts.n_parts - 1];
+    for (size_t i = 0; i < kProjections; ++i) part.matrices[i] = step.targets[i].experts->of(part.expert);
+  }
+  experts.last = experts.current < 0 && experts.n_taken == experts.n_active;
+}
+
+/// The next expert of the request: one that is there before one that is still being read, and that before waiting for a
+/// place, which only an empty wave does.
+int32_t take_next(Experts& experts) noexcept {
+  ExpertRequest& request = *experts.request;
+  using Take = ExpertRequest::Take;
+  const int32_t i = request.take(experts.together || experts.n_parts == 0 ? Take::kAny : Take::kReady);
+  return i < 0 && experts.n_parts == 0 ? request.take(Take::kWait) : i;
+}
+
+void next_streamed_wave(Experts& experts) noexcept {
+  while (experts.n_wave < experts.wave_rows) {
+    const int32_t i = experts.current >= 0 ? experts.current : take_next(experts);
+    if (i < 0) break;
+    add_rows(experts, i);
+    WavePart& part = experts.parts[experts.n_parts - 1];
+    part.lease = i;
+    for (size_t p = 0; p < kProjections; ++p) {
+      part.matrices[p] = experts.request->data(i, static_cast<Projection>(p));
+    }
+  }
+  experts.last = experts.current < 0 && experts.request->all_taken();
+}
+
 void next_wave(const Step& step, Experts& experts) noexcept {
   experts.n_parts = experts.n_wave = 0;
-  while (experts.n_taken < experts.n_active) {
-    const int32_t expert = experts.active[experts.n_taken];
-    const int64_t begin = experts.first[expert] + experts.taken_rows, end = experts.first[expert + 1];
-    if (!add_part(experts, expert, begin, end)) break;
-    WavePart& part = experts.parts[experts.n_parts - 1];
-    for (size_t i = 0; i < 3; ++i) part.matrices[i] = step.targets[i].experts->of(expert);
-    const bool whole = part.end == end;
-    experts.n_taken += whole;
-    experts.taken_rows = whole ? 0 : experts.taken_rows + part.size();
+  if (experts.request) {
+    next_streamed_wave(experts);
+  } else {
+    next_resident_wave(step, experts);
   }
-  experts.last = experts.n_taken == experts.n_active;
+}
+
+/// Asks the store for the active experts.
+void start_request(const Step& step, Experts& experts) noexcept {
+  for (int64_t i = 0; i < experts.n_active; ++i) {
+    const int32_t expert = experts.active[i];
+    experts.uses[i] = experts.first[expert + 1] - experts.first[expert];
+  }
+  const auto n = static_cast<size_t>(experts.n_active);
+  const bool few = experts.n <= experts.wave_rows;
+  using Order = ExpertRequest::Order;
+  experts.request->start(step.moe.index, {experts.active, n}, {experts.uses, n},
+                         few ? Order::kByProjection : Order::kByExpert);
+  experts.together = few && experts.request->all_placed();
+}
+
+/// Gives back the experts whose last rows were in the wave.
+void release_wave(Experts& experts) noexcept {
+  for (int64_t i = 0; i < experts.n_parts; ++i) {
+    const WavePart& part = experts.parts[i];
+    if (part.end == experts.first[part.expert + 1]) experts.request->release(part.lease);
+  }
 }
 
 /// What gate and up multiply. A lone token is read where it is.
@@ -95,10 +154,21 @@ void gather(const Step& step, Exec& exec, Worker& worker) noexcept {
 
 /// Gate and up go to the rows of the wave, down to those ordered by expert.
 struct Side {
+  const Step& step;
   std::span<const Target> targets;
   size_t first;  ///< Of the targets, among WavePart::matrices.
   bool down;
 };
+
+/// A part whose expert cannot be read: its rows have failed.
+void fail_part(const Step& step, Exec& exec, const WavePart& part) noexcept {
+  const Experts& experts = *exec.experts;
+  exec.errors->add(step.index, experts.request->error(part.lease));
+  for (int64_t row = part.begin; row < part.end; ++row) {
+    const int64_t token = experts.choice[row] / step.moe.n_used;
+    exec.mark_bad(experts.output_rows ? experts.output_rows[token] : token, step);
+  }
+}
 
 void multiply_part(const Side& side, Exec& exec, const Worker& worker, const WavePart& part, Range groups) noexcept {
   Experts& experts = *exec.experts;
@@ -106,6 +176,12 @@ void multiply_part(const Side& side, Exec& exec, const Worker& worker, const Wav
   const int64_t row = lone ? 0 : part.row, to = side.down ? part.begin : part.row;
   each_part(side.targets, groups, [&](const Target& target, Range some) {
     const auto which = side.first + static_cast<size_t>(&target - side.targets.data());
+#ifndef NDEBUG
+    if (side.down) count_produced(experts, part, some.size());
+#endif
+    if (part.lease >= 0 && !experts.request->wait(part.lease, static_cast<Projection>(which))) {
+      return fail_part(side.step, exec, part);
+    }
     multiply({.target = target,
               .groups = some,
               .x = experts.activations,
@@ -115,9 +191,6 @@ void multiply_part(const Side& side, Exec& exec, const Worker& worker, const Wav
               .y_stride = exec.stride(target.out),
               .data = part.matrices[which]},
              exec.worker_scratch(worker));
-#ifndef NDEBUG
-    if (side.down) count_produced(experts, part, some.size());
-#endif
   });
 }
 
@@ -166,11 +239,14 @@ void activate(const Step& step, Exec& exec, Worker& worker) noexcept {
 
 }  // namespace
 
+/// `exec` is the first chunk's.
 void experts_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   Experts& experts = *exec.experts;
   if (worker.index() == 0) {
     sort_by_expert(step.moe, experts);
-    experts.n_taken = experts.taken_rows = 0;
+    experts.n_taken = 0;
+    experts.current = -1;
+    if (experts.request) start_request(step, experts);
   }
   const std::span<const Target> targets = targets_of(step);
   for (;;) {
@@ -183,13 +259,16 @@ void experts_step(const Step& step, Exec& exec, Worker& worker) noexcept {
       gather(step, exec, worker);
       worker.barrier();
     }
-    multiply_wave({targets.first(2), 0, false}, exec, worker);
+    multiply_wave({step, targets.first(2), 0, false}, exec, worker);
     worker.barrier();
     activate(step, exec, worker);
     worker.barrier();
-    multiply_wave({targets.subspan(2), 2, true}, exec, worker);
-    if (experts.last) return;
+    multiply_wave({step, targets.subspan(2), 2, true}, exec, worker);
+    const bool last = experts.last;
+    if (last && !experts.request) return;
     worker.barrier();
+    if (worker.index() == 0 && experts.request) release_wave(experts);
+    if (last) return;
   }
 }
 

@@ -1,5 +1,7 @@
 // Steps that work row by row: embedding, norms, activations, quantization.
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "model/exec.h"
 
@@ -101,15 +103,33 @@ void point_activations(const Step& step, Exec& exec) noexcept {
   exec.activations = activations_of(quantize_of(step, exec));
 }
 
+namespace {
+
+void look_up(const Step& step, Exec& exec, const Worker& worker, int64_t r) noexcept {
+  const Matrix& table = *step.targets[0].w;
+  float* x = exec.row(Buf::kResidual, r);
+  const int64_t dim = exec.plan->config->dim;
+  if (!exec.embedding) {
+    exec.table->row[static_cast<size_t>(table.type)](
+        {.w = table.data, .group_bytes = table.group_bytes, .k = dim, .row = exec.tokens[r], .out = x});
+    return;
+  }
+  const std::span window(exec.worker_scratch(worker), static_cast<size_t>(exec.scratch_stride));
+  Status read = exec.embedding->read(exec.tokens[r], window, {x, static_cast<size_t>(dim)});
+  if (read) return;
+  std::fill_n(x, dim, 0.0F);
+  exec.errors->add(step.index, std::move(read).error());
+  exec.mark_bad(exec.original_row(r), step);
+}
+
+}  // namespace
+
 void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const ModelConfig& config = *exec.plan->config;
-  const Target& table = step.targets[0];
-  const auto look_up = exec.table->row[static_cast<size_t>(table.w->type)];
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* x = exec.row(Buf::kResidual, r);
-    look_up(
-        {.w = table.w->data, .group_bytes = table.w->group_bytes, .k = config.dim, .row = exec.tokens[r], .out = x});
+    look_up(step, exec, worker, r);
     if (config.embedding_scale != 0) exec.table->scale(x, config.embedding_scale, config.dim, x);
     for (size_t i = 0; i < exec.plan->ropes.size(); ++i) {
       exec.plan->ropes[i].at(exec.positions[r], exec.rope_cos[i] + r * exec.rope_stride,

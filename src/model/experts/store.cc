@@ -1,0 +1,525 @@
+#include "model/experts/store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "base/fp_env.h"
+#include "base/str_cat.h"
+#include "model/experts/file_reader.h"
+
+namespace stoker::model {
+
+/// Experts of one size, which share slots.
+struct ExpertStore::Class {
+  uint64_t slot_bytes = 0;
+  int64_t n_experts = 0;  ///< Of all layers.
+  int64_t n_slots = 0;
+  bool keeps = true;  ///< False: nothing stays in the slots.
+  int32_t first = 0;
+  std::vector<int32_t> evictable{};  ///< By slot from `first` on: its key, or -1.
+  std::vector<int32_t> free{};
+};
+
+struct ExpertStore::Slot {
+  Slot() = default;
+  Slot(Slot&& other) noexcept : data(other.data), size_class(other.size_class) {}
+
+  std::byte* data = nullptr;
+  size_t size_class = 0;
+  // Pieces of a matrix that are still to come, and what they will be part of.
+  std::array<std::atomic<int32_t>, kProjections> pending{};
+  std::array<uint64_t, kProjections> offset{};
+  std::atomic<bool> failed{false};
+  // Guarded by the store's mutex.
+  int32_t key = -1;
+  int32_t leases = 0;
+  int32_t left = 0;       ///< Pieces of all matrices.
+  bool given_up = false;  ///< Nobody wants it any more, though it is being read.
+  std::optional<Error> error{};
+};
+
+/// A matrix to be read, from `group` on.
+struct ExpertStore::Task {
+  int32_t slot = 0;
+  Projection p = Projection::kGate;
+  int64_t group = 0;
+};
+
+/// What a lane reads at once: some groups of 16 rows.
+struct ExpertStore::Piece {
+  int32_t slot = -1;
+  Projection p = Projection::kGate;
+  const ExpertMatrix* matrix = nullptr;
+  ExpertIndex::Place place{};
+  int64_t begin = 0, end = 0;
+  bool skip = false;
+  std::optional<Error> error{};
+  uint64_t bytes = 0;
+};
+
+namespace {
+
+// Large enough for a disk to be at its best, small enough that a matrix comes through several lanes at once.
+constexpr uint64_t kPieceBytes = (1u << 20) - BulkReader::kAlign;
+
+int64_t groups_of(const ExpertMatrix& w, const ExpertIndex::Place& place, uint64_t piece_bytes) {
+  const auto most = std::max<int64_t>(1, static_cast<int64_t>(piece_bytes / (16 * place.row_bytes)));
+  const int64_t n_pieces = (w.n_groups() + most - 1) / most;
+  return (w.n_groups() + n_pieces - 1) / n_pieces;
+}
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+double cycles(const ExpertIndex& index, uint64_t budget_bytes) {
+  return static_cast<double>(budget_bytes) / static_cast<double>(std::max<uint64_t>(1, index.cycle_bytes()));
+}
+
+}  // namespace
+
+/// The budget is shared out in proportion to what the sizes have in the file.
+std::vector<ExpertStore::Class> ExpertStore::classes_for(const ExpertIndex& index, uint64_t budget_bytes) {
+  std::vector<Class> classes;
+  for (const ExpertIndex::Layer& layer : index.layers) {
+    const uint64_t bytes = layer.expert_bytes();
+    auto same = std::find_if(classes.begin(), classes.end(), [&](const Class& c) { return c.slot_bytes == bytes; });
+    if (same == classes.end()) same = classes.insert(classes.end(), Class{.slot_bytes = bytes});
+    same->n_experts += static_cast<int64_t>(layer.experts.size());
+  }
+  const double share = std::min(1.0, static_cast<double>(budget_bytes) / static_cast<double>(index.bytes()));
+  int32_t first = 0;
+  for (Class& c : classes) {
+    const auto n =
+        budget_bytes >= index.bytes() ? c.n_experts : static_cast<int64_t>(share * static_cast<double>(c.n_experts));
+    c.keeps = n >= 2;
+    c.n_slots = std::max<int64_t>(n, std::min<int64_t>(2, c.n_experts));
+    c.first = first;
+    first += static_cast<int32_t>(c.n_slots);
+  }
+  return classes;
+}
+
+uint64_t ExpertStore::piece_bytes(const ExpertIndex& index) {
+  uint64_t bytes = kPieceBytes;
+  for (const ExpertIndex::Layer& layer : index.layers) {
+    for (const ExpertIndex::Place& place : layer.experts[0]) bytes = std::max(bytes, 16 * place.row_bytes);
+  }
+  return bytes;
+}
+
+std::vector<Ledger::Line> ExpertStore::memory(const ExpertIndex& index, uint64_t budget_bytes) {
+  uint64_t slab = 0;
+  for (const Class& c : classes_for(index, budget_bytes)) slab += c.slot_bytes * static_cast<uint64_t>(c.n_slots);
+  return {{"expert cache", slab, 0},
+          {"expert reads", BulkReader::window_bytes(piece_bytes(index)) * static_cast<uint64_t>(kMostLanes), 0}};
+}
+
+ExpertStore::ExpertStore(const gguf::File& file, ExpertIndex index, const kernels::Table& table, Options options)
+    : index_(std::move(index)),
+      table_(table),
+      own_reader_(options.reader ? nullptr : std::make_unique<FileReader>(file, options.cache)),
+      reader_(options.reader ? options.reader : own_reader_.get()),
+      policy_kind_(options.policy ? *options.policy : EvictionPolicy::kind_for(cycles(index_, options.budget_bytes))),
+      piece_bytes_(piece_bytes(index_)),
+      classes_(classes_for(index_, options.budget_bytes)),
+      slot_of_(index_.layers.size() * static_cast<size_t>(index_.n_experts), -1),
+      policy_(policy_kind_, static_cast<int64_t>(slot_of_.size())) {
+  for (const ExpertIndex::Layer& layer : index_.layers) {
+    const uint64_t bytes = layer.expert_bytes();
+    const auto c =
+        std::find_if(classes_.begin(), classes_.end(), [&](const Class& k) { return k.slot_bytes == bytes; });
+    class_of_layer_.push_back(static_cast<size_t>(c - classes_.begin()));
+  }
+}
+
+Result<std::unique_ptr<ExpertStore>> ExpertStore::open(const gguf::File& file, ExpertIndex index,
+                                                       const kernels::Table& table, Ledger& ledger, Options options) {
+  const std::vector<Ledger::Line> lines = memory(index, options.budget_bytes);
+  auto store = std::unique_ptr<ExpertStore>(new ExpertStore(file, std::move(index), table, options));
+  ExpertStore& s = *store;
+  STOKER_TRY(s.slab_, Buffer::allocate(ledger, lines[0].name, lines[0].bytes));
+  STOKER_TRY(s.windows_, Buffer::allocate(ledger, lines[1].name, lines[1].bytes));
+  s.lay_out(s.slab_.data());
+  int lanes = options.lanes;
+  if (lanes == 0) lanes = options.reader ? 4 : measure_lanes(*s.reader_, s.index_, s.piece_bytes_, s.windows_.bytes());
+  for (int i = 0; i < std::min(lanes, kMostLanes); ++i) s.lanes_.emplace_back([&s, i] { s.lane(i); });
+  return store;
+}
+
+ExpertStore::~ExpertStore() {
+  {
+    const MutexLock lock(mu_);
+    STOKER_CHECK(n_requests_ == 0);
+    stopping_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : lanes_) thread.join();
+}
+
+void ExpertStore::lay_out(std::byte* slab) {
+  const MutexLock lock(mu_);
+  for (size_t c = 0; c < classes_.size(); ++c) {
+    Class& k = classes_[c];
+    k.evictable.assign(static_cast<size_t>(k.n_slots), -1);
+    for (int64_t i = 0; i < k.n_slots; ++i) {
+      Slot& slot = slots_.emplace_back();
+      slot.data = std::exchange(slab, slab + k.slot_bytes);
+      slot.size_class = c;
+      k.free.push_back(k.first + static_cast<int32_t>(k.n_slots - 1 - i));
+    }
+  }
+  tasks_.resize(slots_.size() * kProjections);
+}
+
+int64_t ExpertStore::n_slots() const { return static_cast<int64_t>(slots_.size()); }
+
+ExpertStore::Stats ExpertStore::stats() const {
+  const MutexLock lock(mu_);
+  Stats stats = stats_;
+  stats.wait_ns = wait_ns_.load(std::memory_order_relaxed);
+  return stats;
+}
+
+void ExpertStore::end_call(int64_t n_tokens) {
+  const MutexLock lock(mu_);
+  policy_.end_call(n_tokens);
+}
+
+// Reading
+
+/// One thread: reads and packs piece after piece.
+void ExpertStore::lane(int index) {
+  const FpEnvScope fp;
+  const uint64_t bytes = BulkReader::window_bytes(piece_bytes_);
+  const auto window = windows_.bytes().subspan(static_cast<uint64_t>(index) * bytes, bytes);
+  Piece piece;
+  mu_.lock();
+  for (;;) {
+    while (!stopping_ && !next_piece(piece)) work_.wait(mu_);
+    if (stopping_) break;
+    mu_.unlock();
+    if (!piece.skip) fill(piece, window);
+    mu_.lock();
+    finish_piece(piece);
+  }
+  mu_.unlock();
+}
+
+bool ExpertStore::next_piece(Piece& piece) {
+  if (n_tasks_ == 0) return false;
+  Task& task = tasks_[first_task_];
+  Slot& slot = slots_[static_cast<size_t>(task.slot)];
+  const auto p = static_cast<size_t>(task.p);
+  const auto layer = static_cast<size_t>(slot.key / index_.n_experts);
+  const ExpertMatrix& w = *index_.layers[layer].matrices[p];
+  piece = {.slot = task.slot,
+           .p = task.p,
+           .matrix = &w,
+           .place = index_.layers[layer].experts[static_cast<size_t>(slot.key % index_.n_experts)][p],
+           .begin = task.group,
+           .skip = slot.given_up || slot.failed.load(std::memory_order_relaxed)};
+  piece.end = std::min(w.n_groups(), task.group + groups_of(w, piece.place, piece_bytes_));
+  task.group = piece.end;
+  if (task.group == w.n_groups()) {
+    first_task_ = (first_task_ + 1) % tasks_.size();
+    --n_tasks_;
+  }
+  return true;
+}
+
+void ExpertStore::fill(Piece& piece, std::span<std::byte> window) {
+  Slot& slot = slots_[static_cast<size_t>(piece.slot)];
+  const ExpertMatrix& w = *piece.matrix;
+  const int64_t row = piece.begin * 16, n_rows = std::min(w.n_out, piece.end * 16) - row;
+  const auto row_bytes = static_cast<int64_t>(piece.place.row_bytes);
+  piece.bytes = static_cast<uint64_t>(n_rows * row_bytes);
+  auto read = reader_->read(*piece.place.tensor, piece.place.begin + static_cast<uint64_t>(row * row_bytes),
+                            piece.bytes, window);
+  if (!read) {
+    piece.error = std::move(read).error();
+    return;
+  }
+  std::byte* group = slot.data + slot.offset[static_cast<size_t>(piece.p)] + piece.begin * w.group_bytes;
+  for (int64_t at = 0; at < n_rows; at += 16, group += w.group_bytes) {
+    table_.pack[static_cast<size_t>(w.type)]({.rows = read->data() + at * row_bytes,
+                                              .row_bytes = row_bytes,
+                                              .n_rows = static_cast<int>(std::min<int64_t>(16, n_rows - at)),
+                                              .k = w.n_in,
+                                              .group = group});
+  }
+}
+
+void ExpertStore::finish_piece(const Piece& piece) {
+  Slot& slot = slots_[static_cast<size_t>(piece.slot)];
+  stats_.bytes_read += piece.bytes;
+  if (piece.error) {
+    ++stats_.errors;
+    if (!slot.error) slot.error = piece.error;
+    slot.failed.store(true, std::memory_order_relaxed);
+  }
+  auto& pending = slot.pending[static_cast<size_t>(piece.p)];
+  if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) pending.notify_all();
+  if (--slot.left == 0) finish_reading(piece.slot);
+}
+
+void ExpertStore::finish_reading(int32_t index) {
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  --n_reading_;
+  if (slot.failed.load(std::memory_order_relaxed) || slot.given_up) {
+    slot_of_[static_cast<size_t>(slot.key)] = -1;  // whoever asks next reads again
+    if (slot.leases == 0) empty(index);
+    return;
+  }
+  stats_.resident_bytes += classes_[slot.size_class].slot_bytes;
+}
+
+// Places
+
+/// A slot without an entry, evicting one where that is needed; -1: all are leased or being read.
+int32_t ExpertStore::reserve(size_t size_class) {
+  Class& c = classes_[size_class];
+  if (!c.free.empty()) {
+    const int32_t slot = c.free.back();
+    c.free.pop_back();
+    return slot;
+  }
+  const int64_t victim = policy_.victim(c.evictable);
+  if (victim < 0) return -1;
+  const int32_t slot = c.first + static_cast<int32_t>(victim);
+  slot_of_[static_cast<size_t>(slots_[static_cast<size_t>(slot)].key)] = -1;
+  c.evictable[static_cast<size_t>(victim)] = -1;
+  stats_.resident_bytes -= c.slot_bytes;
+  ++stats_.evictions;
+  return slot;
+}
+
+void ExpertStore::start_reading(int32_t index, int64_t key) {
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  slot.key = static_cast<int32_t>(key);
+  slot.leases = 1;
+  slot.given_up = false;
+  slot.failed = false;
+  slot.error.reset();
+  slot.left = 0;
+  slot_of_[static_cast<size_t>(key)] = index;
+  const ExpertIndex::Layer& layer = index_.layers[static_cast<size_t>(key / index_.n_experts)];
+  const auto& places = layer.experts[static_cast<size_t>(key % index_.n_experts)];
+  uint64_t offset = 0;
+  for (size_t p = 0; p < kProjections; ++p) {
+    const ExpertMatrix& w = *layer.matrices[p];
+    const int64_t each = groups_of(w, places[p], piece_bytes_);
+    const auto n = static_cast<int32_t>((w.n_groups() + each - 1) / each);
+    slot.pending[p].store(n, std::memory_order_relaxed);
+    slot.left += n;
+    slot.offset[p] = offset;
+    offset += static_cast<uint64_t>(w.bytes());
+  }
+  stats_.in_flight_peak = std::max<uint64_t>(stats_.in_flight_peak, ++n_reading_);
+}
+
+void ExpertStore::queue_tasks(const ExpertRequest& request, std::span<const int32_t> started) {
+  const auto add = [&](int32_t slot, Projection p) REQUIRES(mu_) {
+    STOKER_CHECK(n_tasks_ < tasks_.size());
+    tasks_[(first_task_ + n_tasks_++) % tasks_.size()] = {.slot = slot, .p = p};
+  };
+  if (request.order_ == ExpertRequest::Order::kByExpert) {
+    for (int32_t slot : started) add(slot, Projection::kGate), add(slot, Projection::kUp), add(slot, Projection::kDown);
+  } else {
+    for (int32_t slot : started) add(slot, Projection::kGate), add(slot, Projection::kUp);
+    for (int32_t slot : started) add(slot, Projection::kDown);
+  }
+  if (!started.empty()) work_.notify_all();
+}
+
+void ExpertStore::assign(ExpertRequest& request) {
+  const size_t size_class = class_of_layer_[request.layer_];
+  request.started_.clear();
+  bool any = false, wanted = false;
+  for (size_t i = 0; i < request.keys_.size(); ++i) {
+    if (request.states_[i] != ExpertRequest::State::kWanted) continue;
+    wanted = true;
+    int32_t slot = slot_of_[static_cast<size_t>(request.keys_[i])];
+    if (slot >= 0) {
+      Slot& s = slots_[static_cast<size_t>(slot)];
+      if (s.given_up) continue;  // until it is gone
+      ++(s.left > 0 ? stats_.joined : stats_.hits);
+      ++s.leases;
+      note_evictable(slot);
+    } else {
+      slot = reserve(size_class);
+      if (slot < 0) continue;
+      ++stats_.misses;
+      start_reading(slot, request.keys_[i]);
+      request.started_.push_back(slot);
+    }
+    request.slots_[i] = slot;
+    request.states_[i] = ExpertRequest::State::kPlaced;
+    any = true;
+  }
+  queue_tasks(request, request.started_);
+  if (any) assigned_.notify_all();
+  request.waiting_ = wanted && !request.placed();
+}
+
+/// After a place became free.
+void ExpertStore::assign_waiting() {
+  for (ExpertRequest* request : waiting_) assign(*request);
+  std::erase_if(waiting_, [](const ExpertRequest* request) { return !request->waiting_; });
+}
+
+void ExpertStore::note_evictable(int32_t index) {
+  const Slot& slot = slots_[static_cast<size_t>(index)];
+  Class& c = classes_[slot.size_class];
+  const bool evictable = slot.key >= 0 && slot.leases == 0 && slot.left == 0;
+  c.evictable[static_cast<size_t>(index - c.first)] = evictable ? slot.key : -1;
+}
+
+void ExpertStore::drop_lease(int32_t index) {
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  STOKER_CHECK(slot.leases > 0);
+  if (--slot.leases > 0) return;
+  if (slot.left > 0) {
+    slot.given_up = true;
+    ++stats_.cancelled;
+    work_.notify_all();
+  } else if (slot.failed.load(std::memory_order_relaxed)) {
+    empty(index);
+  } else if (!classes_[slot.size_class].keeps) {
+    ++stats_.pass_throughs;
+    stats_.resident_bytes -= classes_[slot.size_class].slot_bytes;
+    slot_of_[static_cast<size_t>(slot.key)] = -1;
+    empty(index);
+  } else {
+    note_evictable(index);
+    assign_waiting();
+  }
+}
+
+void ExpertStore::empty(int32_t index) {
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  slot.key = -1;
+  slot.given_up = false;
+  note_evictable(index);
+  classes_[slot.size_class].free.push_back(index);
+  assign_waiting();
+}
+
+// Leases
+
+const std::byte* ExpertStore::data(int32_t index, Projection p) const {
+  const Slot& slot = slots_[static_cast<size_t>(index)];
+  return slot.data + slot.offset[static_cast<size_t>(p)];
+}
+
+bool ExpertStore::ready(int32_t index, Projection p) const {
+  return slots_[static_cast<size_t>(index)].pending[static_cast<size_t>(p)].load(std::memory_order_acquire) == 0;
+}
+
+bool ExpertStore::all_ready(int32_t slot) const {
+  return ready(slot, Projection::kGate) && ready(slot, Projection::kUp) && ready(slot, Projection::kDown);
+}
+
+const std::byte* ExpertStore::wait(int32_t index, Projection p) {
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  auto& pending = slot.pending[static_cast<size_t>(p)];
+  int32_t n = pending.load(std::memory_order_acquire);
+  if (n > 0) {
+    const uint64_t start = now_ns();
+    for (; n > 0; n = pending.load(std::memory_order_acquire)) pending.wait(n, std::memory_order_acquire);
+    wait_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  }
+  return slot.failed.load(std::memory_order_relaxed) ? nullptr : data(index, p);
+}
+
+Error ExpertStore::error(int32_t index) const {
+  const MutexLock lock(mu_);
+  const Slot& slot = slots_[static_cast<size_t>(index)];
+  return slot.error ? *slot.error : Error{ErrorCode::kIo, "an expert could not be read"};
+}
+
+ExpertRequest::ExpertRequest(ExpertStore& store) : store_(store) {
+  const auto n = static_cast<size_t>(store.index_.n_experts);
+  keys_.reserve(n), slots_.reserve(n), states_.reserve(n), started_.reserve(n);
+  const MutexLock lock(store.mu_);
+  store.waiting_.reserve(++store.n_requests_);
+}
+
+ExpertRequest::~ExpertRequest() {
+  finish();
+  const MutexLock lock(store_.mu_);
+  --store_.n_requests_;
+}
+
+void ExpertRequest::start(size_t layer, std::span<const int32_t> experts, std::span<const int32_t> uses, Order order) {
+  STOKER_CHECK(!waiting_ && experts.size() <= static_cast<size_t>(store_.index_.n_experts));
+  const MutexLock lock(store_.mu_);
+  layer_ = layer;
+  order_ = order;
+  keys_.clear();
+  for (size_t i = 0; i < experts.size(); ++i) {
+    keys_.push_back(store_.key_of(layer, experts[i]));
+    store_.policy_.use(keys_.back(), uses.empty() ? 1 : uses[i]);
+  }
+  slots_.assign(experts.size(), -1);
+  states_.assign(experts.size(), State::kWanted);
+  n_taken_ = 0;
+  store_.stats_.requests += experts.size();
+  store_.assign(*this);
+  if (waiting_) store_.waiting_.push_back(this);
+}
+
+bool ExpertRequest::all_placed() const {
+  const MutexLock lock(store_.mu_);
+  return placed();
+}
+
+bool ExpertRequest::placed() const {
+  return std::find(states_.begin(), states_.end(), State::kWanted) == states_.end();
+}
+
+int32_t ExpertRequest::take(Take how) {
+  const MutexLock lock(store_.mu_);
+  for (;;) {
+    int32_t found = -1;
+    for (size_t i = 0; i < states_.size(); ++i) {
+      if (states_[i] != State::kPlaced) continue;
+      const bool ready = store_.all_ready(slots_[i]);
+      if (!ready && (how == Take::kReady || found >= 0)) continue;
+      found = static_cast<int32_t>(i);
+      if (ready) break;
+    }
+    if (found >= 0) {
+      states_[static_cast<size_t>(found)] = State::kTaken;
+      ++n_taken_;
+      return found;
+    }
+    if (how != Take::kWait || all_taken()) return -1;
+    const uint64_t start = now_ns();
+    store_.assigned_.wait(store_.mu_);
+    store_.wait_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  }
+}
+
+void ExpertRequest::release(int32_t i) {
+  const MutexLock lock(store_.mu_);
+  STOKER_CHECK(states_[static_cast<size_t>(i)] == State::kTaken);
+  states_[static_cast<size_t>(i)] = State::kReleased;
+  store_.drop_lease(slots_[static_cast<size_t>(i)]);
+}
+
+void ExpertRequest::finish() {
+  const MutexLock lock(store_.mu_);
+  if (std::exchange(waiting_, false)) std::erase(store_.waiting_, this);
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const State state = std::exchange(states_[i], State::kReleased);
+    if (state == State::kPlaced || state == State::kTaken) store_.drop_lease(slots_[i]);
+  }
+}
+
+}  // namespace stoker::model

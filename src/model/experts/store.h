@@ -1,0 +1,205 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/ledger.h"
+#include "base/mutex.h"
+#include "base/result.h"
+#include "gguf/file.h"
+#include "gguf/tensor_reader.h"
+#include "kernels/table.h"
+#include "model/experts/index.h"
+#include "model/experts/policy.h"
+
+namespace stoker::model {
+
+class ExpertRequest;
+
+/// Reads pieces of tensors for the store. What it returns stays until the window is used again.
+class ExpertReader {
+ public:
+  virtual ~ExpertReader() = default;
+  /// As gguf::TensorReader::read. From any thread, each with a window of its own.
+  virtual Result<std::span<std::byte>> read(const gguf::TensorInfo& tensor, uint64_t begin, uint64_t bytes,
+                                            std::span<std::byte> window) = 0;
+  /// How it reads, for people: "direct", "through the page cache".
+  virtual std::string mode() const = 0;
+};
+
+/// Keeps the experts in use in memory and reads the others from disk (docs/expert-store.md). An entry is one expert of
+/// one layer, its matrices in the layout that the kernels read; it comes and goes as a whole, but each matrix is ready
+/// by itself. Entries live in slots, which are taken from the system once; a slot is reserved before its bytes are
+/// read, so that what is resident and what is on its way never exceed the budget together.
+/// Threads: all methods from any thread.
+class ExpertStore {
+ public:
+  struct Options {
+    /// For the slots. Less than two experts of a size is legal and slow: two slots of that size then exist beside the
+    /// budget, and nothing stays in them.
+    uint64_t budget_bytes = 0;
+    int lanes = 0;  ///< Reads in flight; 0: as many as the disk rewards, measured when the store is opened.
+    std::optional<EvictionPolicy::Kind> policy{};  ///< Default: EvictionPolicy::kind_for.
+    BulkReader::Cache cache = BulkReader::Cache::kSpare;
+    ExpertReader* reader = nullptr;  ///< In place of one over the file (tests). Must outlive the store.
+  };
+  static constexpr int kMostLanes = 8;
+
+  /// What `open` charges, by name.
+  static std::vector<Ledger::Line> memory(const ExpertIndex& index, uint64_t budget_bytes);
+  /// Charges the slots to `ledger` and starts the threads that read; reads no expert yet. `file` and `table` must
+  /// outlive it. kOutOfMemory: the ledger refuses; the message has the numbers.
+  static Result<std::unique_ptr<ExpertStore>> open(const gguf::File& file, ExpertIndex index,
+                                                   const kernels::Table& table, Ledger& ledger, Options options);
+  ~ExpertStore();
+
+  /// requests = hits + joined + misses. Bytes are those of the file.
+  struct Stats {
+    uint64_t requests = 0;
+    uint64_t hits = 0;    ///< It was there.
+    uint64_t joined = 0;  ///< It was on its way for somebody else.
+    uint64_t misses = 0;
+    uint64_t evictions = 0, pass_throughs = 0, cancelled = 0, errors = 0;
+    uint64_t bytes_read = 0;
+    uint64_t resident_bytes = 0;  ///< Now, in the kernels' layout.
+    uint64_t wait_ns = 0;         ///< That callers of `wait` and `take` slept, all together.
+    uint64_t in_flight_peak = 0;  ///< Experts.
+  };
+  Stats stats() const;
+
+  /// A call of so many tokens is over: uses age (EvictionPolicy).
+  void end_call(int64_t n_tokens);
+
+  const ExpertIndex& index() const { return index_; }
+  int64_t n_slots() const;
+  int lanes() const { return static_cast<int>(lanes_.size()); }
+  EvictionPolicy::Kind policy() const { return policy_kind_; }
+  std::string mode() const { return reader_->mode(); }
+
+ private:
+  friend class ExpertRequest;
+  struct Class;
+  struct Slot;
+  struct Task;
+  struct Piece;
+  ExpertStore(const gguf::File& file, ExpertIndex index, const kernels::Table& table, Options options);
+  static std::vector<Class> classes_for(const ExpertIndex& index, uint64_t budget_bytes);
+  static uint64_t piece_bytes(const ExpertIndex& index);
+
+  int64_t key_of(size_t layer, int32_t expert) const { return static_cast<int64_t>(layer) * index_.n_experts + expert; }
+  void lay_out(std::byte* slab);
+
+  void lane(int index);
+  void fill(Piece& piece, std::span<std::byte> window);
+  bool next_piece(Piece& piece) REQUIRES(mu_);
+  void finish_piece(const Piece& piece) REQUIRES(mu_);
+  void finish_reading(int32_t slot) REQUIRES(mu_);
+
+  void assign(ExpertRequest& request) REQUIRES(mu_);
+  void assign_waiting() REQUIRES(mu_);
+  int32_t reserve(size_t size_class) REQUIRES(mu_);
+  void start_reading(int32_t slot, int64_t key) REQUIRES(mu_);
+  void queue_tasks(const ExpertRequest& request, std::span<const int32_t> started) REQUIRES(mu_);
+  void drop_lease(int32_t slot) REQUIRES(mu_);
+  void empty(int32_t slot) REQUIRES(mu_);
+  void note_evictable(int32_t slot) REQUIRES(mu_);
+
+  const std::byte* data(int32_t slot, Projection p) const;
+  bool ready(int32_t slot, Projection p) const;
+  bool all_ready(int32_t slot) const;
+  const std::byte* wait(int32_t slot, Projection p);
+  Error error(int32_t slot) const;
+
+  const ExpertIndex index_;
+  const kernels::Table& table_;
+  std::unique_ptr<ExpertReader> own_reader_;
+  ExpertReader* reader_;
+  EvictionPolicy::Kind policy_kind_;
+  const uint64_t piece_bytes_;
+  Buffer slab_, windows_;
+  std::vector<size_t> class_of_layer_;
+  std::vector<Slot> slots_;
+  std::vector<std::thread> lanes_;
+  std::atomic<uint64_t> wait_ns_{0};
+
+  mutable Mutex mu_;
+  CondVar work_, assigned_;
+  std::vector<Class> classes_ GUARDED_BY(mu_);
+  std::vector<int32_t> slot_of_ GUARDED_BY(mu_);  // By key; -1: it has none.
+  EvictionPolicy policy_ GUARDED_BY(mu_);
+  std::vector<Task> tasks_ GUARDED_BY(mu_);  // A ring.
+  size_t first_task_ GUARDED_BY(mu_) = 0, n_tasks_ GUARDED_BY(mu_) = 0;
+  std::vector<ExpertRequest*> waiting_ GUARDED_BY(mu_);  // First come, first served.
+  size_t n_requests_ GUARDED_BY(mu_) = 0, n_reading_ GUARDED_BY(mu_) = 0;
+  Stats stats_ GUARDED_BY(mu_);
+  bool stopping_ GUARDED_BY(mu_) = false;
+};
+
+/// Experts of one layer that somebody wants: those that are there are leased at once, the others are read as places
+/// become free, in the order in which they were asked for. A leased expert's bytes stay put. Going out of scope gives
+/// back all leases and cancels what nobody else wants.
+/// Threads: `wait` and `data` of experts that were taken from any thread, all else from one at a time. Allocates only
+/// when it is made.
+class ExpertRequest {
+ public:
+  explicit ExpertRequest(ExpertStore& store);
+  ~ExpertRequest();
+  ExpertRequest(const ExpertRequest&) = delete;
+  ExpertRequest& operator=(const ExpertRequest&) = delete;
+
+  enum class Order {
+    kByExpert,      ///< All of an expert, then of the next: for those who take one after the other.
+    kByProjection,  ///< Gates and ups of all, then all downs: for those who take all at once.
+  };
+  /// Asks for `experts`, all different, of entry `layer` of ExpertIndex::layers; `uses` says how many tokens want each
+  /// (empty: one). What an earlier `start` asked for must have been given back.
+  void start(size_t layer, std::span<const int32_t> experts, std::span<const int32_t> uses, Order order);
+
+  enum class Take {
+    kReady,  ///< One whose bytes are all there.
+    kAny,    ///< Or one that has a place, ready ones first.
+    kWait,   ///< Or else the first that gets a place. Only for callers that hold no lease: who waits for a place while
+             ///< keeping others from theirs might wait for ever.
+  };
+  /// An index into `experts` that was not taken yet; -1: there is none. Its lease is the caller's until `release`.
+  int32_t take(Take how);
+  /// Whether all have been taken.
+  bool all_taken() const { return n_taken_ == static_cast<int64_t>(keys_.size()); }
+  /// Whether all have a place now.
+  bool all_placed() const;
+
+  /// Of an expert that was taken: its matrix, once `wait` has returned.
+  const std::byte* data(int32_t i, Projection p) const { return store_.data(slots_[static_cast<size_t>(i)], p); }
+  /// Returns when the matrix is there; null when it could not be read, and `error` then says why.
+  const std::byte* wait(int32_t i, Projection p) { return store_.wait(slots_[static_cast<size_t>(i)], p); }
+  /// kIo, kCorrupt: names the tensor. Nothing of the expert is kept; asking for it again reads again.
+  Error error(int32_t i) const { return store_.error(slots_[static_cast<size_t>(i)]); }
+  void release(int32_t i);
+  /// Gives back everything.
+  void finish();
+
+ private:
+  friend class ExpertStore;
+  enum class State : uint8_t { kWanted, kPlaced, kTaken, kReleased };
+  bool placed() const;
+  ExpertStore& store_;
+  size_t layer_ = 0;
+  Order order_ = Order::kByExpert;
+  // Guarded by the store's mutex, but for taken ones.
+  std::vector<int64_t> keys_;
+  std::vector<int32_t> slots_;
+  std::vector<State> states_;
+  std::vector<int32_t> started_;  // Slots whose reading has just begun.
+  int64_t n_taken_ = 0;
+  bool waiting_ = false;
+};
+
+}  // namespace stoker::model
