@@ -26,6 +26,10 @@ void spin_pause() {
 
 }  // namespace
 
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value) { futex(word, FUTEX_WAIT, value); }
+
+void wake_all(std::atomic<uint32_t>& word) { futex(word, FUTEX_WAKE, INT_MAX); }
+
 void Gate::wait_past(uint32_t seen) {
   for (int i = 0; i < spins_; ++i) {
     if (value_.load(std::memory_order_acquire) != seen) return;
@@ -34,13 +38,13 @@ void Gate::wait_past(uint32_t seen) {
   // The order against advance(): either it sees this sleeper and wakes, or the kernel sees the new value and returns
   // at once. Both sides store first and load then, which needs seq_cst.
   n_asleep_.fetch_add(1, std::memory_order_seq_cst);
-  while (value_.load(std::memory_order_seq_cst) == seen) futex(value_, FUTEX_WAIT, seen);
+  while (value_.load(std::memory_order_seq_cst) == seen) sleep_while(value_, seen);
   n_asleep_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Gate::advance() {
   value_.fetch_add(1, std::memory_order_seq_cst);
-  if (n_asleep_.load(std::memory_order_seq_cst) != 0) futex(value_, FUTEX_WAKE, INT_MAX);
+  if (n_asleep_.load(std::memory_order_seq_cst) != 0) wake_all(value_);
 }
 
 }  // namespace stoker

@@ -5,6 +5,12 @@
 
 namespace stoker {
 
+/// Sleeps in the kernel as long as `word` is `value`; wakes for no reason too. Unlike std::atomic::wait it makes no
+/// other system call, such as yielding the processor first.
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value);
+/// Wakes all who sleep on the word, once it has another value.
+void wake_all(std::atomic<uint32_t>& word);
+
 /// A counter that threads wait on: they spin for a bounded time, then sleep in the kernel.
 /// What was written before advance() is visible after a wait_past() that saw it.
 class Gate {

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "base/fp_env.h"
+#include "base/gate.h"
 #include "base/str_cat.h"
 #include "model/experts/file_reader.h"
 
@@ -30,7 +31,7 @@ struct ExpertStore::Slot {
   std::byte* data = nullptr;
   size_t size_class = 0;
   // Pieces of a matrix that are still to come, and what they will be part of.
-  std::array<std::atomic<int32_t>, kProjections> pending{};
+  std::array<std::atomic<uint32_t>, kProjections> pending{};
   std::array<uint64_t, kProjections> offset{};
   std::atomic<bool> failed{false};
   // Guarded by the store's mutex.
@@ -83,7 +84,7 @@ double cycles(const ExpertIndex& index, uint64_t budget_bytes) {
 
 }  // namespace
 
-/// The budget is shared out in proportion to what the sizes have in the file.
+/// The budget is shared out in proportion to what the sizes have in the file; what rounding leaves goes to the first.
 std::vector<ExpertStore::Class> ExpertStore::classes_for(const ExpertIndex& index, uint64_t budget_bytes) {
   std::vector<Class> classes;
   for (const ExpertIndex::Layer& layer : index.layers) {
@@ -93,12 +94,19 @@ std::vector<ExpertStore::Class> ExpertStore::classes_for(const ExpertIndex& inde
     same->n_experts += static_cast<int64_t>(layer.experts.size());
   }
   const double share = std::min(1.0, static_cast<double>(budget_bytes) / static_cast<double>(index.bytes()));
+  uint64_t left = budget_bytes;
+  for (Class& c : classes) {
+    c.n_slots =
+        budget_bytes >= index.bytes() ? c.n_experts : static_cast<int64_t>(share * static_cast<double>(c.n_experts));
+    left -= static_cast<uint64_t>(c.n_slots) * c.slot_bytes;
+  }
   int32_t first = 0;
   for (Class& c : classes) {
-    const auto n =
-        budget_bytes >= index.bytes() ? c.n_experts : static_cast<int64_t>(share * static_cast<double>(c.n_experts));
-    c.keeps = n >= 2;
-    c.n_slots = std::max<int64_t>(n, std::min<int64_t>(2, c.n_experts));
+    const auto more = std::min<uint64_t>(static_cast<uint64_t>(c.n_experts - c.n_slots), left / c.slot_bytes);
+    left -= more * c.slot_bytes;
+    c.n_slots += static_cast<int64_t>(more);
+    c.keeps = c.n_slots >= 2;
+    c.n_slots = std::max<int64_t>(c.n_slots, std::min<int64_t>(2, c.n_experts));
     c.first = first;
     first += static_cast<int32_t>(c.n_slots);
   }
@@ -183,6 +191,7 @@ ExpertStore::Stats ExpertStore::stats() const {
   const MutexLock lock(mu_);
   Stats stats = stats_;
   stats.wait_ns = wait_ns_.load(std::memory_order_relaxed);
+  stats.in_flight = n_reading_;
   return stats;
 }
 
@@ -238,13 +247,13 @@ void ExpertStore::fill(Piece& piece, std::span<std::byte> window) {
   const ExpertMatrix& w = *piece.matrix;
   const int64_t row = piece.begin * 16, n_rows = std::min(w.n_out, piece.end * 16) - row;
   const auto row_bytes = static_cast<int64_t>(piece.place.row_bytes);
-  piece.bytes = static_cast<uint64_t>(n_rows * row_bytes);
   auto read = reader_->read(*piece.place.tensor, piece.place.begin + static_cast<uint64_t>(row * row_bytes),
-                            piece.bytes, window);
+                            static_cast<uint64_t>(n_rows * row_bytes), window);
   if (!read) {
     piece.error = std::move(read).error();
     return;
   }
+  piece.bytes = read->size();
   std::byte* group = slot.data + slot.offset[static_cast<size_t>(piece.p)] + piece.begin * w.group_bytes;
   for (int64_t at = 0; at < n_rows; at += 16, group += w.group_bytes) {
     table_.pack[static_cast<size_t>(w.type)]({.rows = read->data() + at * row_bytes,
@@ -264,7 +273,7 @@ void ExpertStore::finish_piece(const Piece& piece) {
     slot.failed.store(true, std::memory_order_relaxed);
   }
   auto& pending = slot.pending[static_cast<size_t>(piece.p)];
-  if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) pending.notify_all();
+  if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_all(pending);
   if (--slot.left == 0) finish_reading(piece.slot);
 }
 
@@ -315,7 +324,7 @@ void ExpertStore::start_reading(int32_t index, int64_t key) {
     const ExpertMatrix& w = *layer.matrices[p];
     const int64_t each = groups_of(w, places[p], piece_bytes_);
     const auto n = static_cast<int32_t>((w.n_groups() + each - 1) / each);
-    slot.pending[p].store(n, std::memory_order_relaxed);
+    slot.pending[p].store(static_cast<uint32_t>(n), std::memory_order_relaxed);
     slot.left += n;
     slot.offset[p] = offset;
     offset += static_cast<uint64_t>(w.bytes());
@@ -338,33 +347,36 @@ void ExpertStore::queue_tasks(const ExpertRequest& request, std::span<const int3
 }
 
 void ExpertStore::assign(ExpertRequest& request) {
-  const size_t size_class = class_of_layer_[request.layer_];
+  using State = ExpertRequest::State;
   request.started_.clear();
-  bool any = false, wanted = false;
-  for (size_t i = 0; i < request.keys_.size(); ++i) {
-    if (request.states_[i] != ExpertRequest::State::kWanted) continue;
-    wanted = true;
-    int32_t slot = slot_of_[static_cast<size_t>(request.keys_[i])];
-    if (slot >= 0) {
-      Slot& s = slots_[static_cast<size_t>(slot)];
-      if (s.given_up) continue;  // until it is gone
-      ++(s.left > 0 ? stats_.joined : stats_.hits);
-      ++s.leases;
-      note_evictable(slot);
-    } else {
-      slot = reserve(size_class);
-      if (slot < 0) continue;
-      ++stats_.misses;
-      start_reading(slot, request.keys_[i]);
-      request.started_.push_back(slot);
-    }
+  bool any = false;
+  const auto place = [&](size_t i, int32_t slot, uint64_t& counter) REQUIRES(mu_) {
+    ++counter, ++stats_.requests;
     request.slots_[i] = slot;
-    request.states_[i] = ExpertRequest::State::kPlaced;
+    request.states_[i] = State::kPlaced;
     any = true;
+  };
+  // What has a place already comes first: leased, it is not what makes room for the others.
+  for (size_t i = 0; i < request.keys_.size(); ++i) {
+    const int32_t slot = slot_of_[static_cast<size_t>(request.keys_[i])];
+    if (request.states_[i] != State::kWanted || slot < 0) continue;
+    Slot& s = slots_[static_cast<size_t>(slot)];
+    if (s.given_up) continue;  // until it is gone
+    place(i, slot, s.left > 0 ? stats_.joined : stats_.hits);
+    ++s.leases;
+    note_evictable(slot);
+  }
+  for (size_t i = 0; i < request.keys_.size(); ++i) {
+    if (request.states_[i] != State::kWanted || slot_of_[static_cast<size_t>(request.keys_[i])] >= 0) continue;
+    const int32_t slot = reserve(class_of_layer_[request.layer_]);
+    if (slot < 0) break;
+    place(i, slot, stats_.misses);
+    start_reading(slot, request.keys_[i]);
+    request.started_.push_back(slot);
   }
   queue_tasks(request, request.started_);
   if (any) assigned_.notify_all();
-  request.waiting_ = wanted && !request.placed();
+  request.waiting_ = !request.placed();
 }
 
 /// After a place became free.
@@ -428,10 +440,10 @@ bool ExpertStore::all_ready(int32_t slot) const {
 const std::byte* ExpertStore::wait(int32_t index, Projection p) {
   Slot& slot = slots_[static_cast<size_t>(index)];
   auto& pending = slot.pending[static_cast<size_t>(p)];
-  int32_t n = pending.load(std::memory_order_acquire);
+  uint32_t n = pending.load(std::memory_order_acquire);
   if (n > 0) {
     const uint64_t start = now_ns();
-    for (; n > 0; n = pending.load(std::memory_order_acquire)) pending.wait(n, std::memory_order_acquire);
+    for (; n > 0; n = pending.load(std::memory_order_acquire)) sleep_while(pending, n);
     wait_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
   }
   return slot.failed.load(std::memory_order_relaxed) ? nullptr : data(index, p);
@@ -469,7 +481,6 @@ void ExpertRequest::start(size_t layer, std::span<const int32_t> experts, std::s
   slots_.assign(experts.size(), -1);
   states_.assign(experts.size(), State::kWanted);
   n_taken_ = 0;
-  store_.stats_.requests += experts.size();
   store_.assign(*this);
   if (waiting_) store_.waiting_.push_back(this);
 }

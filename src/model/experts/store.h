@@ -61,7 +61,7 @@ class ExpertStore {
                                                    const kernels::Table& table, Ledger& ledger, Options options);
   ~ExpertStore();
 
-  /// requests = hits + joined + misses. Bytes are those of the file.
+  /// requests = hits + joined + misses, each counted when it gets its place. Bytes are those of the file.
   struct Stats {
     uint64_t requests = 0;
     uint64_t hits = 0;    ///< It was there.
@@ -71,7 +71,8 @@ class ExpertStore {
     uint64_t bytes_read = 0;
     uint64_t resident_bytes = 0;  ///< Now, in the kernels' layout.
     uint64_t wait_ns = 0;         ///< That callers of `wait` and `take` slept, all together.
-    uint64_t in_flight_peak = 0;  ///< Experts.
+    uint64_t in_flight = 0;       ///< Experts being read now: with those resident never more than there are slots.
+    uint64_t in_flight_peak = 0;
   };
   Stats stats() const;
 
