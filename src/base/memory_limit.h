@@ -23,8 +23,8 @@ int cpu_quota(const std::string& root = "");
 /// What the system counts as resident for this process now: anonymous, file-backed and shared pages. 0: unknown.
 uint64_t resident_bytes();
 
-/// "6G", "512M", "1048576K", "2T": digits and a suffix, powers of 1024. kInvalidArgument: says which of: empty value,
-/// missing suffix, sign, fraction, overflow, other characters.
+/// "6G", "512M", "1048576K", "2T", "0K": digits and a suffix, powers of 1024. kInvalidArgument: says which of: empty
+/// value, missing suffix, sign, fraction, overflow, out of range, no UTF-8, other characters.
 Result<uint64_t> parse_size(const std::string& text);
 
 /// 1536 MiB as "1.5 GiB".

@@ -14,6 +14,23 @@ constexpr std::string_view kExample = "; write a size like 6G, 512M or 1048576K"
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+/// Whether each lead byte has the continuation bytes that it announces, and no others are there.
+bool is_utf8(std::string_view text) {
+  int more = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool continues = (byte & 0xC0) == 0x80;
+    if (continues != (more > 0) || byte > 0xF4) return false;
+    if (continues) {
+      --more;
+    } else {
+      more = (byte >= 0xC2 ? 1 : 0) + (byte >= 0xE0 ? 1 : 0) + (byte >= 0xF0 ? 1 : 0);
+      if (byte >= 0x80 && more == 0) return false;
+    }
+  }
+  return more == 0;
+}
+
 Error bad_size(const std::string& text, std::string_view why) {
   return Error{ErrorCode::kInvalidArgument, str_cat("size ", quoted(text), why, kExample)};
 }
@@ -29,6 +46,7 @@ std::string_view complaint(std::string_view rest) {
 
 Result<uint64_t> parse_size(const std::string& text) {
   if (text.empty()) return bad_size(text, " is empty");
+  if (!is_utf8(text)) return bad_size(text, " is no UTF-8");
   if (text[0] == '-' || text[0] == '+') return bad_size(text, " has a sign");
   std::optional<uint64_t> value = 0;
   size_t i = 0;
@@ -41,9 +59,9 @@ Result<uint64_t> parse_size(const std::string& text) {
   if (suffix == std::string_view::npos) return bad_size(text, complaint(std::string_view(text).substr(i)));
   if (i == 0) return bad_size(text, " has no number before its suffix");
   if (i + 1 != text.size()) return bad_size(text, " goes on after its suffix");
-  if (value) value = checked_mul<uint64_t>(*value, uint64_t{1} << (10 * (suffix + 1)));
-  if (!value) return bad_size(text, " is too large for 64 bits");
-  if (*value == 0) return bad_size(text, " is zero");
+  if (!value) return bad_size(text, " has a number too large for 64 bits");
+  value = checked_mul<uint64_t>(*value, uint64_t{1} << (10 * (suffix + 1)));
+  if (!value) return bad_size(text, " is out of range, the most is 16777215T");
   return *value;
 }
 

@@ -14,6 +14,7 @@ TEST(ParseSize, PowersOf1024) {
   EXPECT_EQ(*parse_size("2T"), kMiB * kMiB * 2);
   EXPECT_EQ(*parse_size("1048576K"), 1024 * kMiB);
   EXPECT_EQ(*parse_size("007M"), 7 * kMiB);
+  EXPECT_EQ(*parse_size("0K"), 0u);
   EXPECT_EQ(*parse_size("16777215T"), uint64_t{16777215} << 40);
 }
 
@@ -32,8 +33,10 @@ TEST(ParseSize, EachMistakeHasItsOwnMessage) {
       {"1.5G", "has a fraction"},
       {"1,5G", "has a fraction"},
       {".5G", "has a fraction"},
-      {"16777216T", "is too large"},
-      {"99999999999999999999999999K", "is too large"},
+      {"16777216T", "is out of range"},
+      {"18446744073709551615K", "is out of range"},
+      {"18446744073709551616K", "has a number too large for 64 bits"},
+      {"99999999999999999999999999K", "has a number too large for 64 bits"},
       {"G", "has no number"},
       {"6GB", "goes on after its suffix"},
       {"6GiB", "goes on after its suffix"},
@@ -44,7 +47,10 @@ TEST(ParseSize, EachMistakeHasItsOwnMessage) {
       {"0x6G", "has a character that is neither"},
       {"1e3M", "has a character that is neither"},
       {"\xd9\xa6G", "'\\xd9\\xa6G' has a character that is neither"},  // ARABIC-INDIC DIGIT SIX
-      {"0G", "is zero"},
+      {"\xffG", "is no UTF-8"},
+      {"6G\xd9", "is no UTF-8"},
+      {"6\x80G", "is no UTF-8"},
+      {"\xc0\xb6G", "is no UTF-8"},  // a 6 in more bytes than it takes
   };
   for (const Case& c : cases) {
     const Result<uint64_t> size = parse_size(c.text);
