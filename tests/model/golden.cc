@@ -84,7 +84,7 @@ void Loaded::load(const gguf::File& file, const Setup& setup) {
   model = must(Model::prepare(
                    file, {.overrides = setup.overrides, .context = setup.context, .kv_type = setup.kv, .table = table}),
                path);
-  const Residency residency{.stream_experts = setup.stream, .read_embedding = setup.stream};
+  const Residency residency{.stream_experts = setup.stream, .read_embedding = setup.stream || setup.read_embedding};
   must(model->read(file, ledger, *pool, {.residency = residency, .experts = setup.experts}), path);
   kv = must(KvPool::create(ledger, model->plan().kv,
                            {.n_pages = (setup.positions + 63) / 64, .scatter_seed = setup.scatter_seed}),

@@ -35,7 +35,8 @@ struct Setup {
   int64_t positions = 1024;
   int64_t max_rows = 512;
   int64_t chunk_rows = 0;
-  bool stream = false;  ///< Experts and an untied embedding stay in the file.
+  bool stream = false;          ///< Experts and an untied embedding stay in the file.
+  bool read_embedding = false;  ///< Only an untied embedding does.
   ExpertStore::Options experts{};
   uint64_t scatter_seed = 0;
   int64_t context = 0;

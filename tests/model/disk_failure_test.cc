@@ -1,0 +1,231 @@
+// Reads that fail while a model runs: the sequences that need what was not read fail, with the tensor's name.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/mutex.h"
+#include "model/experts/file_reader.h"
+#include "tests/base/temp_dir.h"
+#include "tests/model/golden.h"
+
+namespace stoker::model {
+namespace {
+
+using namespace testing;
+using Texts = std::vector<std::vector<int32_t>>;
+
+/// A part of a tensor: an expert's matrix, for one.
+using Place = std::pair<std::string, uint64_t>;
+
+/// Reads a file, keeps a log, and fails where it is told to.
+class FaultyReader final : public ExpertReader {
+ public:
+  explicit FaultyReader(const gguf::File& file) : reader_(file, BulkReader::Cache::kFill) {}
+  Result<std::span<std::byte>> read(const gguf::TensorInfo& tensor, uint64_t begin, uint64_t bytes,
+                                    std::span<std::byte> window) override {
+    {
+      const MutexLock lock(mu_);
+      log_.insert({tensor.name, begin});
+      if (bad_ == Place{tensor.name, begin}) {
+        return gguf::File::tensor_error({ErrorCode::kIo, "Input/output error"}, tensor, begin, bytes);
+      }
+    }
+    return reader_.read(tensor, begin, bytes, window);
+  }
+  std::string mode() const override { return "faulty"; }
+  void fail_at(std::optional<Place> place) {
+    const MutexLock lock(mu_);
+    bad_ = std::move(place);
+  }
+  /// What has been read since the last call.
+  std::set<Place> log() {
+    const MutexLock lock(mu_);
+    return std::exchange(log_, {});
+  }
+
+ private:
+  FileReader reader_;
+  mutable Mutex mu_;
+  std::set<Place> log_ GUARDED_BY(mu_);
+  std::optional<Place> bad_ GUARDED_BY(mu_);
+};
+
+/// Sequences of a model, one text each, in one batch; of each the last row's logits.
+struct Batched {
+  std::vector<Sequence> sequences;
+  std::vector<Span> batch;
+  std::vector<Failure> failures;
+  std::vector<std::vector<float>> logits;
+
+  Batched(Loaded& loaded, const Texts& texts) {
+    for (size_t i = 0; i < texts.size(); ++i) sequences.emplace_back(*loaded.kv);
+    for (size_t i = 0; i < texts.size(); ++i) add(i, texts[i]);
+    run(loaded);
+  }
+  /// Those of `which` again.
+  void again(Loaded& loaded, const Texts& texts, const std::set<size_t>& which) {
+    batch.clear();
+    for (size_t i : which) add(i, texts[i]);
+    run(loaded);
+  }
+  std::set<size_t> failed() const {
+    std::set<size_t> spans;
+    for (const Failure& failure : failures) spans.insert(failure.span);
+    return spans;
+  }
+
+ private:
+  void add(size_t i, const std::vector<int32_t>& tokens) {
+    const auto n = static_cast<int64_t>(tokens.size());
+    batch.push_back({.sequence = &sequences[i], .tokens = tokens, .logits = {n - 1, n}});
+  }
+  void run(Loaded& loaded) {
+    const auto outputs = loaded.runner->forward(batch);
+    ASSERT_TRUE(outputs) << outputs.error().message;
+    failures = outputs->failures;
+    logits.clear();
+    for (int64_t i = 0; i < outputs->n_logits; ++i) {
+      logits.emplace_back(outputs->logits_row(i), outputs->logits_row(i) + loaded.n_vocab());
+    }
+  }
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+const Texts kTexts = {{1, 2, 3}, {40}, {5, 90, 17, 21}, {33, 7}, {101}, {9, 60, 61, 62, 63, 64}, {77, 12}};
+
+/// All of `got`'s outputs but those of the failed spans are `want`'s.
+void expect_others_unharmed(const Batched& got, const Batched& want) {
+  const auto failed = got.failed();
+  for (size_t i = 0; i < kTexts.size(); ++i) {
+    const bool fine = !failed.contains(i);
+    EXPECT_EQ(got.sequences[i].length(), fine ? static_cast<int64_t>(kTexts[i].size()) : 0) << i;
+    EXPECT_TRUE(!fine || same_bits(got.logits[i], want.logits[i])) << i;
+  }
+}
+
+class DiskFailure : public ::testing::TestWithParam<const char*> {
+ protected:
+  /// Those of `places` that some texts read, but not all.
+  static std::map<Place, std::set<size_t>> read_by_some(Loaded& loaded, FaultyReader& reader) {
+    std::map<Place, std::set<size_t>> readers;
+    for (size_t i = 0; i < kTexts.size(); ++i) {
+      reader.log();
+      const Batched alone(loaded, {kTexts[i]});
+      EXPECT_TRUE(alone.failures.empty());
+      for (const Place& place : reader.log()) readers[place].insert(i);
+    }
+    std::erase_if(readers, [](const auto& entry) { return entry.second.size() == kTexts.size(); });
+    return readers;
+  }
+};
+
+TEST_P(DiskFailure, AnUnreadExpertFailsThoseWhoChoseIt) {
+  const std::string path = tiny_path(GetParam());
+  Loaded resident(path, {.isa = available_isas().back(), .threads = 2, .kv = kernels::KvType::kF16});
+  const Batched want(resident, kTexts);
+  const auto file = gguf::File::open(path);
+  FaultyReader reader(*file);
+  // Nothing stays in the cache, so that each choice is a read.
+  Loaded loaded(*file, {.isa = available_isas().back(),
+                        .threads = 2,
+                        .kv = kernels::KvType::kF16,
+                        .chunk_rows = 7,
+                        .stream = true,
+                        .experts = {.budget_bytes = 0, .reader = &reader}});
+  const auto places = read_by_some(loaded, reader);
+  ASSERT_GT(places.size(), 6u);
+  size_t n = 0;
+  for (const auto& [place, readers] : places) {
+    if (n++ % (places.size() / 6) != 0) continue;
+    reader.fail_at(place);
+    Batched got(loaded, kTexts);
+    EXPECT_EQ(got.failed(), readers) << place.first << " " << place.second;
+    for (const Failure& failure : got.failures) {
+      EXPECT_EQ(failure.code, ErrorCode::kIo);
+      EXPECT_NE(failure.message.find(place.first), std::string::npos) << failure.message;
+      EXPECT_NE(failure.message.find("Input/output error"), std::string::npos) << failure.message;
+      EXPECT_LT(failure.position, static_cast<int64_t>(kTexts[failure.span].size()));
+    }
+    expect_others_unharmed(got, want);
+    // Once the disk is well, so are they.
+    reader.fail_at(std::nullopt);
+    got.again(loaded, kTexts, readers);
+    EXPECT_TRUE(got.failures.empty());
+    size_t at = 0;
+    for (size_t i : readers) EXPECT_TRUE(same_bits(got.logits[at++], want.logits[i])) << i;
+  }
+  const ExpertStore::Stats stats = loaded.model->experts()->stats();
+  EXPECT_GT(stats.errors, 0u);
+  EXPECT_EQ(stats.in_flight + stats.resident_bytes, 0u);
+}
+
+TEST_P(DiskFailure, OneFailureAndTheExpertIsReadAgain) {
+  // With a cache for all: what has failed was not kept, all else was.
+  const std::string path = tiny_path(GetParam());
+  const auto file = gguf::File::open(path);
+  FaultyReader reader(*file);
+  const uint64_t all = Loaded(*file).model->expert_index().bytes();
+  Loaded loaded(*file, {.stream = true, .experts = {.budget_bytes = all, .reader = &reader}});
+  Batched probe(loaded, {kTexts[0]});
+  const Place bad = *reader.log().begin();
+  Loaded other(*file, {.stream = true, .experts = {.budget_bytes = all, .reader = &reader}});
+  reader.fail_at(bad);
+  EXPECT_FALSE(Batched(other, {kTexts[0]}).failures.empty());
+  reader.fail_at(std::nullopt);
+  EXPECT_TRUE(Batched(other, {kTexts[0]}).failures.empty());
+  const auto stats = other.model->experts()->stats();
+  EXPECT_EQ(stats.errors, 1u);
+  EXPECT_EQ(stats.misses - 1, stats.resident_bytes / other.model->expert_index().layers[0].expert_bytes());
+  EXPECT_EQ(stats.evictions, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, DiskFailure, ::testing::Values("olmoe", "gpt-oss-mxfp4"), [](const auto& instance) {
+  std::string text(instance.param);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+});
+
+TEST(EmbeddingFailure, AnEmbeddingRowBehindTheEndOfAShortenedFile) {
+  const test::TempDir folder;
+  const std::string path = folder / "shortened.gguf";
+  std::filesystem::copy_file(tiny_path("llama-bias"), path);
+  const auto whole = std::filesystem::file_size(path);
+  Loaded resident(path, {.kv = kernels::KvType::kF16});
+  const Batched want(resident, kTexts);
+  const auto file = gguf::File::open(path);
+  Loaded loaded(*file, {.threads = 3, .kv = kernels::KvType::kF16, .chunk_rows = 5, .read_embedding = true});
+  const gguf::TensorInfo& table = *file->find_tensor("token_embd.weight");
+  const uint64_t row_bytes = table.bytes / static_cast<uint64_t>(table.shape[0]);
+  std::filesystem::resize_file(path, table.offset + 60 * row_bytes + 7);  // token 60 has a part of its row
+  Batched got(loaded, kTexts);
+  EXPECT_EQ(got.failed(), (std::set<size_t>{2, 4, 5, 6}));
+  for (const Failure& failure : got.failures) {
+    const auto& tokens = kTexts[failure.span];
+    const auto first = std::find_if(tokens.begin(), tokens.end(), [](int32_t token) { return token >= 60; });
+    EXPECT_EQ(failure.position, first - tokens.begin());
+    for (const char* word : {"shortened.gguf", "token_embd.weight"}) {
+      EXPECT_NE(failure.message.find(word), std::string::npos) << failure.message;
+    }
+  }
+  expect_others_unharmed(got, want);
+  // The rest comes back.
+  std::ofstream(path, std::ios::binary | std::ios::in)
+      << std::ifstream(tiny_path("llama-bias"), std::ios::binary).rdbuf();
+  ASSERT_EQ(std::filesystem::file_size(path), whole);
+  got.again(loaded, kTexts, {2, 4, 5, 6});
+  EXPECT_TRUE(got.failures.empty());
+  size_t at = 0;
+  for (size_t i : {2, 4, 5, 6}) EXPECT_TRUE(same_bits(got.logits[at++], want.logits[i])) << i;
+}
+
+}  // namespace
+}  // namespace stoker::model
