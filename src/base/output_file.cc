@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,6 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/checked.h"
+#include "base/memory_limit.h"
 #include "base/str_cat.h"
 #include "base/system_error.h"
 
@@ -66,13 +69,16 @@ OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   target_ = std::move(other.target_);
   temporary_ = std::exchange(other.temporary_, "");
   fd_ = std::exchange(other.fd_, -1);
+  direct_fd_ = std::exchange(other.direct_fd_, -1);
   mode_ = other.mode_;
   return *this;
 }
 
 void OutputFile::discard() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
+  for (int* fd : {&fd_, &direct_fd_}) {
+    if (*fd >= 0) ::close(*fd);
+    *fd = -1;
+  }
   if (!temporary_.empty()) unlink(temporary_.c_str());
   temporary_.clear();
 }
@@ -84,6 +90,49 @@ Status OutputFile::write(std::string_view bytes) {
     if (n < 0) return io_error(path_, "writing failed");
     bytes.remove_prefix(static_cast<size_t>(n));
   }
+  return Ok{};
+}
+
+Status OutputFile::reserve(uint64_t bytes) {
+  struct statvfs disk {};
+  if (fstatvfs(fd_, &disk) == 0) {
+    const uint64_t free = static_cast<uint64_t>(disk.f_bavail) * disk.f_frsize;
+    if (free < bytes) {
+      return Error{ErrorCode::kIo, str_cat(path_, ": its disk has ", format_bytes(free), " free, ", format_bytes(bytes),
+                                           " are needed: make room, or choose another disk")};
+    }
+  }
+  // Where the file system cannot, the numbers above have to do.
+  if (fallocate(fd_, 0, 0, static_cast<off_t>(bytes)) != 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+    return io_error(path_, "making room for it failed");
+  direct_fd_ = ::open(temporary_.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC);
+  return Ok{};
+}
+
+Status OutputFile::write_all(int fd, uint64_t offset, std::string_view bytes) const {
+  while (!bytes.empty()) {
+    ssize_t n = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINVAL && fd != fd_) n = pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error(path_, "writing failed");
+    bytes.remove_prefix(static_cast<size_t>(n));
+    offset += static_cast<uint64_t>(n);
+  }
+  return Ok{};
+}
+
+Status OutputFile::write_at(uint64_t offset, std::string_view bytes) const {
+  const uint64_t address = reinterpret_cast<uintptr_t>(bytes.data());
+  const uint64_t begin = round_up(offset, kDirect), end = (offset + bytes.size()) / kDirect * kDirect;
+  if (direct_fd_ < 0 || (address - offset) % kDirect != 0 || begin >= end) return write_all(fd_, offset, bytes);
+  // Pages of which this is a part go through the page cache, whoever writes the rest of them.
+  STOKER_TRY_STATUS(write_all(fd_, offset, bytes.substr(0, begin - offset)));
+  STOKER_TRY_STATUS(write_all(direct_fd_, begin, bytes.substr(begin - offset, end - begin)));
+  return write_all(fd_, end, bytes.substr(end - offset));
+}
+
+Status OutputFile::set_size(uint64_t bytes) {
+  if (ftruncate(fd_, static_cast<off_t>(bytes)) != 0) return io_error(path_, "writing failed");
   return Ok{};
 }
 

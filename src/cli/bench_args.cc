@@ -83,7 +83,8 @@ void add_bench_options(CLI::App& app, BenchArgs& args) {
   add_model_options(app, args.model);
   // Lists here, and no model is wanted to measure the machine.
   for (const char* name : {"--model", "--threads", "--kv-type"}) app.remove_option(app.get_option(name));
-  app.add_option("-m,--model", args.models, "GGUF file, or any shard of a split one; may be repeated")
+  app.add_option("-m,--model,models", args.models,
+                 "GGUF file, or any shard of a split one, or synth:SHAPE[:TYPE]; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->take_all();

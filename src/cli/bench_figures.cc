@@ -2,12 +2,12 @@
 
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/file.h"
 #include "base/pool.h"
 #include "base/str_cat.h"
+#include "cli/common.h"
 
 namespace stoker::cli {
 namespace {
@@ -81,10 +81,8 @@ Json to_json(const StoredFigures& s) {
 }
 
 std::string figures_path() {
-  const char* home = std::getenv("STOKER_HOME");
-  if (home && *home) return str_cat(home, "/machine.json");
-  const char* user = std::getenv("HOME");
-  return user && *user ? str_cat(user, "/.cache/stoker/machine.json") : "";
+  const std::string home = home_folder();
+  return home.empty() ? "" : str_cat(home, "/machine.json");
 }
 
 std::optional<StoredFigures> load_figures() {

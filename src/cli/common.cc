@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "base/memory_limit.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
+#include "cli/synth_file.h"
 
 namespace stoker::cli {
 
@@ -46,7 +48,9 @@ int fail(const Error& error) {
 int usage(std::string_view message) { return fail(Error{ErrorCode::kInvalidArgument, std::string(message)}); }
 
 void add_model_options(CLI::App& app, ModelArgs& args) {
-  app.add_option("-m,--model", args.path, "GGUF file, or any shard of a split one")->required()->type_name("FILE");
+  app.add_option("-m,--model", args.path, "GGUF file, or any shard of a split one, or synth:SHAPE[:TYPE]")
+      ->required()
+      ->type_name("FILE");
   const auto set_memory = [&args](const std::string& text) {
     const auto bytes = parse_size(text);
     if (!bytes) throw CLI::ValidationError(str_cat("--memory: ", bytes.error().message));
@@ -90,8 +94,7 @@ Status load(engine::Engine& engine, const engine::Engine::Needs& needs) {
 
 Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
   const auto bad = [](std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; };
-  engine::EngineOptions options{.path = args.path,
-                                .memory_bytes = args.memory_bytes,
+  engine::EngineOptions options{.memory_bytes = args.memory_bytes,
                                 .threads = args.threads,
                                 .threads_exact = args.threads_exact,
                                 .pin = args.pin,
@@ -106,6 +109,7 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
     if (at == 0 || at == std::string::npos) return bad(str_cat("--override ", quoted(text), ": wanted KEY=VALUE"));
     options.overrides[text.substr(0, at)] = text.substr(at + 1);
   }
+  STOKER_TRY(options.path, model_file(args.path));
   if (args.yarn_truncate) options.overrides["rope.scaling.yarn_truncate"] = "1";
   return engine::Engine::open(std::move(options));
 }
@@ -187,6 +191,13 @@ Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& e
   std::vector<int32_t> tokens = engine.tokenizer()->encode(text, {.add_special = true, .parse_special = true});
   if (text.size() >= kLongText) engine.hold("tokens", tokens.capacity() * sizeof(int32_t));
   return tokens;
+}
+
+std::string home_folder() {
+  const char* home = std::getenv("STOKER_HOME");
+  if (home && *home) return home;
+  const char* user = std::getenv("HOME");
+  return user && *user ? str_cat(user, "/.cache/stoker") : "";
 }
 
 void watch_signals() {

@@ -83,6 +83,9 @@ Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& e
 /// The ids in a JSON file: [1, 2, 3] or {"tokens": [1, 2, 3]}.
 Result<std::vector<int32_t>> read_ids(const std::string& path);
 
+/// ${STOKER_HOME:-~/.cache/stoker}, where this program keeps what it makes; empty when neither variable is set.
+std::string home_folder();
+
 /// Set by Ctrl-C and SIGTERM once `watch_signals` was called; a second Ctrl-C ends the process at once.
 extern std::atomic<bool> cancelled;
 void watch_signals();
@@ -103,6 +106,7 @@ Command make_detokenize(CLI::App& root);
 Command make_inspect(CLI::App& root);
 Command make_perplexity(CLI::App& root);
 Command make_bench(CLI::App& root);
+Command make_synth(CLI::App& root);
 Command make_completion(CLI::App& root);
 
 }  // namespace stoker::cli

@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "base/str_cat.h"
 #include "cli/common.h"
+#include "cli/synth_file.h"
 #include "cli/verify.h"
 #include "gguf/file.h"
 #include "model/forward.h"
@@ -177,8 +178,11 @@ int run(const Args& args) {
     if (text.find('=') == std::string::npos || text[0] == '=')
       return usage(str_cat("--override ", quoted(text), ": wanted KEY=VALUE"));
   }
-  auto file = gguf::File::open(args.path, {.allow_unknown_types = true});
+  const auto path = model_file(args.path);
+  if (!path) return fail(path.error());
+  auto file = gguf::File::open(*path, {.allow_unknown_types = true});
   if (!file) return fail(file.error());
+  warn_if_random(*file);
   Report report = examine(*file, args);
   if (args.verify) {
     auto verified = verify_tensors(*file, report.problems);
@@ -198,7 +202,9 @@ Command make_inspect(CLI::App& root) {
   auto args = std::make_shared<Args>();
   CLI::App* app =
       root.add_subcommand("inspect", "What a GGUF file holds, and whether it runs here (exit code 1 when it does not)");
-  app->add_option("file", args->path, "GGUF file, or any shard of a split one")->required()->type_name("FILE");
+  app->add_option("file", args->path, "GGUF file, or any shard of a split one, or synth:SHAPE[:TYPE]")
+      ->required()
+      ->type_name("FILE");
   app->add_flag("--json", args->json, "Print JSON");
   app->add_flag("--tensors", args->tensors, "List all tensors");
   app->add_flag("--plan", args->plan, "List the steps of a forward pass with the kernels picked");

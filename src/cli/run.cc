@@ -12,6 +12,7 @@
 #include "base/progress.h"
 #include "base/str_cat.h"
 #include "cli/common.h"
+#include "cli/synth_file.h"
 #include "engine/generate.h"
 
 namespace stoker::cli {
@@ -58,6 +59,7 @@ void print_memory(engine::Engine& engine) {
 int run(Args& args) {
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
+  warn_if_random((*engine)->file());
   auto prompt = read_tokens(args.text, **engine);
   if (!prompt) return fail(prompt.error());
   const auto n_prompt = static_cast<int64_t>(prompt->size());

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/str_cat.h"
 #include "cli/common.h"
+#include "cli/synth_file.h"
 #include "gguf/file.h"
 #include "text/tokenizer.h"
 
@@ -18,7 +19,8 @@ struct Args {
 };
 
 Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const std::string& path) {
-  STOKER_TRY(gguf::File file, gguf::File::open(path, {.allow_unknown_types = true}));
+  STOKER_TRY(const std::string found, model_file(path));
+  STOKER_TRY(gguf::File file, gguf::File::open(found, {.allow_unknown_types = true}));
   auto tokenizer = text::Tokenizer::from_gguf(file);
   if (!tokenizer) return Error{tokenizer.error().code, str_cat(path, ": ", tokenizer.error().message)};
   return tokenizer;

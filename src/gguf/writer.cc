@@ -18,7 +18,7 @@ constexpr size_t kMaxNameBytes = 63;  // what the strictest readers take
 /// Appends fields in one byte order.
 class Sink {
  public:
-  explicit Sink(bool big_endian) : big_endian_(big_endian) {}
+  explicit Sink(bool big_endian, std::string begin = {}) : big_endian_(big_endian), out_(std::move(begin)) {}
 
   template <class T>
   void number(T value) {
@@ -130,8 +130,7 @@ void Writer::add_f32s(std::string key, std::vector<float> values) {
   add(std::move(key), {ValueType::kArray, std::move(array)});
 }
 
-Status Writer::add_tensor(std::string name, TensorType type, std::vector<int64_t> shape,
-                          std::span<const std::byte> bytes) {
+Status Writer::declare_tensor(std::string name, TensorType type, std::vector<int64_t> shape) {
   const auto refuse = [&](std::string_view why) {
     return Error{ErrorCode::kInvalidArgument, str_cat("tensor ", quoted(name), ": ", why)};
   };
@@ -144,15 +143,30 @@ Status Writer::add_tensor(std::string name, TensorType type, std::vector<int64_t
   for (int64_t dim : shape) n = dim > 0 && n ? checked_mul(*n, dim) : std::nullopt;
   if (!n || shape.back() % info->n_weights != 0)
     return refuse(str_cat("dimensions are at least 1, rows multiples of ", info->n_weights));
-  const auto wanted =
+  const auto n_bytes =
       checked_mul<uint64_t>(static_cast<uint64_t>(*n / info->n_weights), static_cast<uint64_t>(info->n_bytes));
-  if (wanted != bytes.size()) return refuse(str_cat(bytes.size(), " bytes, wanted ", wanted.value_or(0)));
+  if (!n_bytes) return refuse("is too large for 64 bits");
   if (!tensor_names_.insert(name).second) return refuse("is there already");
-  tensors_.push_back({std::move(name), type, std::move(shape), {bytes.begin(), bytes.end()}});
+  tensors_.push_back({std::move(name), type, std::move(shape), *n_bytes, {}});
   return Ok{};
 }
 
-Result<std::string> Writer::serialise(const Metadata& metadata, std::span<const Tensor> tensors) const {
+Status Writer::add_tensor(std::string name, TensorType type, std::vector<int64_t> shape,
+                          std::span<const std::byte> bytes) {
+  STOKER_TRY_STATUS(declare_tensor(std::move(name), type, std::move(shape)));
+  Tensor& tensor = tensors_.back();
+  if (tensor.n_bytes != bytes.size()) {
+    const Error error{ErrorCode::kInvalidArgument,
+                      str_cat("tensor ", quoted(tensor.name), ": ", bytes.size(), " bytes, wanted ", tensor.n_bytes)};
+    tensor_names_.erase(tensor.name);
+    tensors_.pop_back();
+    return error;
+  }
+  tensor.bytes.assign(bytes.begin(), bytes.end());
+  return Ok{};
+}
+
+Result<std::string> Writer::serialise_header(const Metadata& metadata, std::span<const Tensor> tensors) const {
   const size_t alignment = options_.alignment;
   Sink sink(options_.big_endian);
   sink.raw("GGUF");
@@ -172,10 +186,18 @@ Result<std::string> Writer::serialise(const Metadata& metadata, std::span<const 
     for (auto dim = tensor.shape.rbegin(); dim != tensor.shape.rend(); ++dim) sink.number(static_cast<uint64_t>(*dim));
     sink.number(static_cast<uint32_t>(tensor.type));
     sink.number(offset);
-    offset += round_up(tensor.bytes.size(), alignment);
+    offset += round_up<uint64_t>(tensor.n_bytes, alignment);
   }
   if (!tensors.empty()) sink.pad(alignment);
+  return sink.take();
+}
+
+Result<std::string> Writer::serialise(const Metadata& metadata, std::span<const Tensor> tensors) const {
+  STOKER_TRY(std::string begin, serialise_header(metadata, tensors));
+  Sink sink(options_.big_endian, std::move(begin));
   for (const Tensor& tensor : tensors) {
+    if (tensor.bytes.size() != tensor.n_bytes)
+      return Error{ErrorCode::kInvalidArgument, str_cat("tensor ", quoted(tensor.name), ": its bytes are missing")};
     std::vector<std::byte> turned;
     if (options_.big_endian) {
       if (!can_swap(tensor.type))
@@ -186,7 +208,7 @@ Result<std::string> Writer::serialise(const Metadata& metadata, std::span<const 
     }
     const std::vector<std::byte>& bytes = options_.big_endian ? turned : tensor.bytes;
     sink.raw({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    sink.pad(alignment);
+    sink.pad(options_.alignment);
   }
   return sink.take();
 }

@@ -41,10 +41,15 @@ class Writer {
   /// `shape` outermost first; `bytes` (copied) in the type's file layout, row by row.
   /// kInvalidArgument: sizes do not fit, or a name twice.
   Status add_tensor(std::string name, TensorType type, std::vector<int64_t> shape, std::span<const std::byte> bytes);
+  /// For files larger than memory: a tensor without its bytes. Same errors.
+  Status declare_tensor(std::string name, TensorType type, std::vector<int64_t> shape);
+  /// What the file begins with. The tensors' bytes follow in order, each padded with zeros to the alignment.
+  /// Same errors as `bytes`; kUnsupported: in big-endian order.
+  Result<std::string> header() const;
 
   /// The whole file as bytes (for tests), and written to `path` through a temporary name.
-  /// kInvalidArgument: a key twice, a value that does not fit its type. kUnsupported: a type that has no big-endian
-  /// form.
+  /// kInvalidArgument: a key twice, a value that does not fit its type, a tensor that was only declared.
+  /// kUnsupported: a type that has no big-endian form.
   Result<std::string> bytes() const;
   Status write(const std::string& path) const;
 
@@ -57,10 +62,12 @@ class Writer {
     std::string name;
     TensorType type;
     std::vector<int64_t> shape;
-    std::vector<std::byte> bytes;
+    uint64_t n_bytes;
+    std::vector<std::byte> bytes;  ///< None when it was only declared.
   };
   using Metadata = std::vector<std::pair<std::string, Value>>;
   Metadata complete(Metadata metadata, std::span<const Tensor> tensors) const;
+  Result<std::string> serialise_header(const Metadata& metadata, std::span<const Tensor> tensors) const;
   Result<std::string> serialise(const Metadata& metadata, std::span<const Tensor> tensors) const;
 
   Options options_;

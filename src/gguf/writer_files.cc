@@ -29,6 +29,12 @@ Writer::Metadata Writer::complete(Metadata metadata, std::span<const Tensor> ten
   return metadata;
 }
 
+Result<std::string> Writer::header() const {
+  if (options_.big_endian)
+    return Error{ErrorCode::kUnsupported, "tensors that follow a header are written in little-endian order only"};
+  return serialise_header(complete(metadata_, tensors_), tensors_);
+}
+
 Result<std::string> Writer::bytes() const { return serialise(complete(metadata_, tensors_), tensors_); }
 
 Status Writer::write(const std::string& path) const {

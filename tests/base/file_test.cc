@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/checked.h"
+#include "base/output_file.h"
 #include "base/str_cat.h"
 #include "tests/base/temp_dir.h"
 
@@ -181,6 +183,51 @@ TEST(WriteFile, RefusesWhatItCannotReplace) {
   EXPECT_TRUE(mentions(write_file(dir.path(), "x").error(), "is a directory"));
   EXPECT_TRUE(mentions(write_file("/dev/full", "x").error(), "is a pipe or device"));
   EXPECT_FALSE(write_file("/proc/stoker-test", "x"));
+}
+
+TEST(OutputFile, WritesAtPlacesPastThePageCacheOrNot) {
+  TempDir dir;
+  std::string bytes(3 * OutputFile::kDirect + 1000, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 % 251);
+  // Pieces that meet within pages, from memory that lies as the file does, or does not.
+  for (const size_t shift : {0u, 1u}) {
+    for (const bool reserve : {false, true}) {
+      Result<OutputFile> file = OutputFile::create(dir / "f");
+      ASSERT_TRUE(file);
+      if (reserve) {
+        ASSERT_TRUE(file->reserve(bytes.size() + 24));
+      }
+      OutputFile moved = std::move(*file);
+      const size_t cuts[] = {0, 100, OutputFile::kDirect + 2000, 2 * OutputFile::kDirect + 17, bytes.size()};
+      for (int i = 3; i >= 0; --i) {
+        const size_t begin = cuts[i], size = cuts[i + 1] - begin;
+        std::string memory(size + 3 * OutputFile::kDirect, '\0');
+        const auto base = round_up(reinterpret_cast<uintptr_t>(memory.data()), OutputFile::kDirect);
+        char* at = reinterpret_cast<char*>(base) + begin % OutputFile::kDirect + shift;
+        std::memcpy(at, bytes.data() + begin, size);
+        const Status status = moved.write_at(begin, {at, size});
+        ASSERT_TRUE(status) << status.error().message;
+      }
+      *file = std::move(moved);
+      ASSERT_TRUE(file->set_size(bytes.size() + 24));
+      ASSERT_TRUE(file->commit());
+      EXPECT_EQ(text_of(dir / "f"), bytes + std::string(24, '\0'));
+    }
+  }
+  EXPECT_EQ(dir.n_entries(), 1u);
+}
+
+TEST(OutputFile, SaysWhatTheDiskLacks) {
+  TempDir dir;
+  {
+    Result<OutputFile> file = OutputFile::create(dir / "f");
+    ASSERT_TRUE(file);
+    const Status status = file->reserve(uint64_t{1} << 62);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::kIo);
+    EXPECT_TRUE(mentions(status.error(), "free, 4 EiB are needed: make room")) << status.error().message;
+  }
+  EXPECT_EQ(dir.n_entries(), 0u);
 }
 
 TEST(WriteFile, AFailureKeepsTheOldFileAndLeavesNothingBehind) {

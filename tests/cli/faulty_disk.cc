@@ -1,6 +1,8 @@
 // Loaded before the C library (LD_PRELOAD): reads of the file FAULTY_FILE fail with FAULTY_ERRNO from byte FAULTY_FROM
-// on. With FAULTY_SHORT they only return at most 1000 bytes, and every third is interrupted.
+// on, and disks have FAULTY_FREE bytes free. With FAULTY_SHORT they only return at most 1000 bytes, and every third is
+// interrupted.
 #include <dlfcn.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -41,4 +43,10 @@ extern "C" ssize_t pread(int fd, void* out, size_t n, off_t at) {
 
 extern "C" ssize_t pread64(int fd, void* out, size_t n, off_t at) {
   return faulty_pread(reinterpret_cast<Pread>(dlsym(RTLD_NEXT, "pread64")), fd, out, n, at);
+}
+
+extern "C" int fstatvfs(int fd, struct statvfs* out) {
+  const int result = reinterpret_cast<int (*)(int, struct statvfs*)>(dlsym(RTLD_NEXT, "fstatvfs"))(fd, out);
+  if (const char* free = std::getenv("FAULTY_FREE")) out->f_bavail = std::strtoull(free, nullptr, 10) / out->f_frsize;
+  return result;
 }

@@ -27,6 +27,27 @@ TEST(Writer, WritesTheExampleOfTheFormatByteForByte) {
   EXPECT_EQ(*bytes, std::string(reinterpret_cast<const char*>(kExpected), sizeof kExpected));
 }
 
+TEST(Writer, TheHeaderOfDeclaredTensorsIsWhatTheFileBeginsWith) {
+  const float values[] = {1, 2, 3, 4, 5, 6};
+  Writer whole("llama"), declared("llama");
+  ASSERT_TRUE(whole.add_tensor("t", TensorType::kF32, {2, 3}, std::as_bytes(std::span(values))));
+  ASSERT_TRUE(declared.declare_tensor("t", TensorType::kF32, {2, 3}));
+  ASSERT_TRUE(whole.add_tensor("u", TensorType::kF32, {6}, std::as_bytes(std::span(values))));
+  ASSERT_TRUE(declared.declare_tensor("u", TensorType::kF32, {6}));
+  const Result<std::string> header = declared.header();
+  ASSERT_TRUE(header) << header.error().message;
+  const std::string bytes = *whole.bytes();
+  EXPECT_EQ(*header, bytes.substr(0, bytes.size() - 64));
+  EXPECT_EQ(*header, *whole.header());
+  EXPECT_EQ(declared.bytes().error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(declared.declare_tensor("t", TensorType::kF32, {1}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(declared.declare_tensor("v", TensorType::kQ8_0, {33}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Writer("llama", {.big_endian = true}).header().error().code, ErrorCode::kUnsupported);
+  // A tensor that was refused may be added again.
+  EXPECT_FALSE(whole.add_tensor("v", TensorType::kF32, {5}, std::as_bytes(std::span(values))));
+  EXPECT_TRUE(whole.add_tensor("v", TensorType::kF32, {6}, std::as_bytes(std::span(values))));
+}
+
 Value array(ValueType element, std::vector<int64_t> ints, std::vector<double> floats = {},
             std::vector<std::string> strings = {}) {
   return {ValueType::kArray, Array{element, std::move(ints), std::move(floats), std::move(strings)}};

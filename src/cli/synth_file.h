@@ -1,0 +1,25 @@
+// Models of random weights by name, in place of a file: -m synth:SHAPE[:TYPE].
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "engine/synth.h"
+#include "gguf/file.h"
+
+namespace stoker::cli {
+
+/// Where models of random weights are kept: ${STOKER_HOME:-~/.cache/stoker}/synth/NAME.gguf.
+/// kIo: neither variable is set.
+Result<std::string> synth_path(const engine::Synth& synth);
+
+/// Writes it, with a progress bar on a terminal; Ctrl-C leaves nothing behind. `threads` 0: as many as help.
+Status write_synth(const engine::Synth& synth, const std::string& path, int threads = 0);
+
+/// `model` as it is, or the path of the file that "synth:SHAPE[:TYPE]" stands for, written first where it is not there.
+Result<std::string> model_file(const std::string& model);
+
+/// Says on stderr that an answer of this model means nothing, where its weights are random.
+void warn_if_random(const gguf::File& file);
+
+}  // namespace stoker::cli

@@ -1,0 +1,174 @@
+#include "engine/synth_shapes.h"
+
+#include <string>
+
+#include "base/str_cat.h"
+
+namespace stoker::engine {
+namespace {
+
+constexpr std::string_view kUntied[] = {"output.weight"};
+constexpr std::string_view kQkvBias[] = {"attn_q.bias", "attn_k.bias", "attn_v.bias"};
+constexpr std::string_view kQkvBiasUntied[] = {"attn_q.bias", "attn_k.bias", "attn_v.bias", "output.weight"};
+
+constexpr std::string_view kSelection[] = {"exp_probs_b.bias"};
+constexpr std::string_view kGlm[] = {"attn_q.bias",   "attn_k.bias",        "attn_v.bias",
+                                     "output.weight", "attn_q_norm.weight", "attn_k_norm.weight"};
+
+constexpr SynthKey kGemma2[] = {{"attention.sliding_window", 4096}};
+constexpr SynthKey kGemma3[] = {{"attention.sliding_window", 512}};
+constexpr SynthKey kDeepseek[] = {{"expert_count", 64},
+                                  {"expert_used_count", 6},
+                                  {"expert_feed_forward_length", 1408},
+                                  {"expert_shared_count", 2},
+                                  {"leading_dense_block_count", 1}};
+constexpr SynthKey kErnie[] = {{"expert_count", 64},
+                               {"expert_used_count", 6},
+                               {"expert_feed_forward_length", 1536},
+                               {"expert_shared_feed_forward_length", 3072},
+                               {"interleave_moe_layer_step", 1},
+                               {"leading_dense_block_count", 1}};
+constexpr SynthKey kGlm45[] = {
+    {"expert_count", 160},         {"expert_used_count", 8},         {"expert_feed_forward_length", 1536},
+    {"expert_shared_count", 1},    {"leading_dense_block_count", 3}, {"expert_weights_norm", true},
+    {"expert_weights_scale", 2.5}, {"rope.dimension_count", 64}};
+constexpr SynthKey kGlmAir[] = {
+    {"expert_count", 128},       {"expert_used_count", 8},         {"expert_feed_forward_length", 1408},
+    {"expert_shared_count", 1},  {"leading_dense_block_count", 1}, {"expert_weights_norm", true},
+    {"rope.dimension_count", 64}};
+constexpr SynthKey kGranite2B[] = {
+    {"embedding_scale", 12.0}, {"residual_scale", 0.22}, {"attention.scale", 0.015625}, {"logit_scale", 8.0}};
+constexpr SynthKey kGranite1B[] = {{"embedding_scale", 12.0}, {"residual_scale", 0.22}, {"attention.scale", 0.015625},
+                                   {"logit_scale", 6.0},      {"expert_count", 32},     {"expert_used_count", 8}};
+constexpr SynthKey kGranite3B[] = {{"embedding_scale", 12.0}, {"residual_scale", 0.22}, {"attention.scale", 0.015625},
+                                   {"logit_scale", 6.0},      {"expert_count", 40},     {"expert_used_count", 8}};
+constexpr SynthKey kMixtral[] = {{"expert_count", 8}, {"expert_used_count", 2}};
+constexpr SynthKey kOlmoe[] = {{"expert_count", 64}, {"expert_used_count", 8}};
+constexpr SynthKey kQwen2Moe[] = {{"expert_count", 60},
+                                  {"expert_used_count", 4},
+                                  {"expert_feed_forward_length", 1408},
+                                  {"expert_shared_feed_forward_length", 5632}};
+constexpr SynthKey kQwen3A3B[] = {{"expert_count", 128}, {"expert_used_count", 8}, {"expert_feed_forward_length", 768}};
+constexpr SynthKey kQwen3A22B[] = {
+    {"expert_count", 128}, {"expert_used_count", 8}, {"expert_feed_forward_length", 1536}};
+constexpr SynthKey kOss20B[] = {{"expert_count", 32},
+                                {"expert_used_count", 4},
+                                {"expert_feed_forward_length", 2880},
+                                {"attention.sliding_window", 128},
+                                {"rope.scaling.type", "yarn"},
+                                {"rope.scaling.factor", 32.0},
+                                {"rope.scaling.original_context_length", 4096}};
+constexpr SynthKey kOss120B[] = {{"expert_count", 128},
+                                 {"expert_used_count", 4},
+                                 {"expert_feed_forward_length", 2880},
+                                 {"attention.sliding_window", 128},
+                                 {"rope.scaling.type", "yarn"},
+                                 {"rope.scaling.factor", 32.0},
+                                 {"rope.scaling.original_context_length", 4096}};
+
+constexpr SynthKey kTinyExperts[] = {{"expert_count", 16}, {"expert_used_count", 4}};
+constexpr SynthKey kTinyExpertsFf[] = {
+    {"expert_count", 16}, {"expert_used_count", 4}, {"expert_feed_forward_length", 256}};
+constexpr SynthKey kTinyShared[] = {{"expert_count", 16},
+                                    {"expert_used_count", 4},
+                                    {"expert_feed_forward_length", 256},
+                                    {"expert_shared_feed_forward_length", 512}};
+constexpr SynthKey kTinyDeepseek[] = {{"expert_count", 16},
+                                      {"expert_used_count", 4},
+                                      {"expert_feed_forward_length", 256},
+                                      {"expert_shared_count", 2},
+                                      {"leading_dense_block_count", 1}};
+constexpr SynthKey kTinyErnie[] = {{"expert_count", 16},
+                                   {"expert_used_count", 4},
+                                   {"expert_feed_forward_length", 256},
+                                   {"expert_shared_feed_forward_length", 512},
+                                   {"interleave_moe_layer_step", 1},
+                                   {"leading_dense_block_count", 1}};
+constexpr SynthKey kTinyGlm[] = {
+    {"expert_count", 16},          {"expert_used_count", 4},         {"expert_feed_forward_length", 256},
+    {"expert_shared_count", 1},    {"leading_dense_block_count", 1}, {"expert_weights_norm", true},
+    {"expert_weights_scale", 2.5}, {"rope.dimension_count", 32}};
+constexpr SynthKey kTinyGranite[] = {{"embedding_scale", 12.0}, {"residual_scale", 0.22}, {"attention.scale", 0.015625},
+                                     {"logit_scale", 6.0},      {"expert_count", 16},     {"expert_used_count", 4}};
+constexpr SynthKey kTinyGptOss[] = {{"expert_count", 16},
+                                    {"expert_used_count", 4},
+                                    {"expert_feed_forward_length", 256},
+                                    {"attention.sliding_window", 128},
+                                    {"rope.scaling.type", "yarn"},
+                                    {"rope.scaling.factor", 32.0},
+                                    {"rope.scaling.original_context_length", 4096}};
+
+constexpr int64_t k4K = 4096, k8K = 8192, k32K = 32768, k40K = 40960, k128K = 131072;
+
+// Source: the published configurations. Vocabulary; layers, dimension, feed-forward; heads, key-value heads, their
+// dimension; context, rope base, epsilon.
+constexpr SynthShape kShapes[] = {
+    {"smollm2-135m", "llama", "smollm", 49152, 30, 576, 1536, 9, 3, 64, k8K, 1e5, 1e-5},
+    {"smollm2-360m", "llama", "smollm", 49152, 32, 960, 2560, 15, 5, 64, k8K, 1e5, 1e-5},
+    {"smollm2-1.7b", "llama", "smollm", 49152, 24, 2048, 8192, 32, 32, 64, k8K, 130000, 1e-5},
+    {"llama-3.2-1b", "llama", "llama-bpe", 128256, 16, 2048, 8192, 32, 8, 64, k128K, 5e5, 1e-5},
+    {"llama-3.2-3b", "llama", "llama-bpe", 128256, 28, 3072, 8192, 24, 8, 128, k128K, 5e5, 1e-5},
+    {"llama-3.1-8b", "llama", "llama-bpe", 128256, 32, 4096, 14336, 32, 8, 128, k128K, 5e5, 1e-5, {}, kUntied},
+    {"llama-3.3-70b", "llama", "llama-bpe", 128256, 80, 8192, 28672, 64, 8, 128, k128K, 5e5, 1e-5, {}, kUntied},
+    {"mistral-7b", "llama", "llama-bpe", 32768, 32, 4096, 14336, 32, 8, 128, k32K, 1e6, 1e-5, {}, kUntied},
+    {"gemma2-2b", "gemma2", "gpt-2", 256000, 26, 2304, 9216, 8, 4, 256, k8K, 1e4, 1e-6, kGemma2},
+    {"gemma3-270m", "gemma3", "gpt-2", 262144, 18, 640, 2048, 4, 1, 256, k32K, 1e6, 1e-6, kGemma3},
+    {"gemma3-1b", "gemma3", "gpt-2", 262144, 26, 1152, 6912, 4, 1, 256, k32K, 1e6, 1e-6, kGemma3},
+    {"qwen2.5-0.5b", "qwen2", "qwen2", 151936, 24, 896, 4864, 14, 2, 64, k32K, 1e6, 1e-6, {}, kQkvBias},
+    {"qwen2.5-1.5b", "qwen2", "qwen2", 151936, 28, 1536, 8960, 12, 2, 128, k32K, 1e6, 1e-6, {}, kQkvBias},
+    {"qwen2.5-7b", "qwen2", "qwen2", 152064, 28, 3584, 18944, 28, 4, 128, k32K, 1e6, 1e-6, {}, kQkvBiasUntied},
+    {"qwen3-0.6b", "qwen3", "qwen2", 151936, 28, 1024, 3072, 16, 8, 128, k40K, 1e6, 1e-6},
+    {"qwen3-1.7b", "qwen3", "qwen2", 151936, 28, 2048, 6144, 16, 8, 128, k40K, 1e6, 1e-6},
+    {"qwen3-4b", "qwen3", "qwen2", 151936, 36, 2560, 9728, 32, 8, 128, k40K, 1e6, 1e-6},
+    {"qwen3-8b", "qwen3", "qwen2", 151936, 36, 4096, 12288, 32, 8, 128, k40K, 1e6, 1e-6, {}, kUntied},
+    {"olmoe-1b-7b", "olmoe", "olmo", 50304, 16, 2048, 1024, 16, 16, 128, k4K, 1e4, 1e-5, kOlmoe},
+    {"qwen1.5-moe-a2.7b", "qwen2moe", "qwen2", 151936, 24, 2048, 5632, 16, 16, 128, k8K, 1e6, 1e-6, kQwen2Moe,
+     kQkvBias},
+    {"qwen3-30b-a3b", "qwen3moe", "qwen2", 151936, 48, 2048, 6144, 32, 4, 128, k40K, 1e6, 1e-6, kQwen3A3B, kUntied},
+    {"qwen3-235b-a22b", "qwen3moe", "qwen2", 151936, 94, 4096, 12288, 64, 4, 128, k40K, 1e6, 1e-6, kQwen3A22B, kUntied},
+    {"mixtral-8x7b", "llama", "llama-bpe", 32000, 32, 4096, 14336, 32, 8, 128, k32K, 1e6, 1e-5, kMixtral, kUntied},
+    {"deepseek-moe-16b", "deepseek", "deepseek-llm", 102400, 28, 2048, 10944, 16, 16, 128, k4K, 1e4, 1e-6, kDeepseek,
+     kUntied},
+    {"ernie4.5-0.3b", "ernie4_5", "gpt-2", 103424, 18, 1024, 3072, 16, 2, 128, k128K, 5e5, 1e-5},
+    {"ernie4.5-21b-a3b", "ernie4_5-moe", "gpt-2", 103424, 28, 2560, 12288, 20, 4, 128, k128K, 5e5, 1e-5, kErnie,
+     kSelection},
+    {"glm-4.5-air", "glm4moe", "glm4", 151552, 46, 4096, 10944, 96, 8, 128, k128K, 1e6, 1e-5, kGlmAir, kQkvBiasUntied},
+    {"glm-4.5", "glm4moe", "glm4", 151552, 92, 5120, 12288, 96, 8, 128, k128K, 1e6, 1e-5, kGlm45, kGlm},
+    {"granite-3.1-2b", "granite", "refact", 49155, 40, 2048, 8192, 32, 8, 64, k128K, 5e6, 1e-5, kGranite2B},
+    {"granite-3.1-1b-a400m", "granitemoe", "refact", 49155, 24, 1024, 512, 16, 8, 64, k128K, 15e5, 1e-6, kGranite1B},
+    {"granite-3.1-3b-a800m", "granitemoe", "refact", 49155, 32, 1536, 512, 24, 8, 64, k128K, 15e5, 1e-6, kGranite3B},
+    {"gpt-oss-20b", "gpt-oss", "gpt-4o", 201088, 24, 2880, 2880, 64, 8, 64, k128K, 15e4, 1e-5, kOss20B, {}, "mxfp4"},
+    {"gpt-oss-120b", "gpt-oss", "gpt-4o", 201088, 36, 2880, 2880, 64, 8, 64, k128K, 15e4, 1e-5, kOss120B, {}, "mxfp4"},
+    // For tests and first steps.
+    {"tiny-llama", "llama", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-mixtral", "llama", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExperts, kUntied},
+    {"tiny-gemma2", "gemma2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kGemma2},
+    {"tiny-gemma3", "gemma3", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kGemma3},
+    {"tiny-qwen2", "qwen2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, {}, kQkvBias},
+    {"tiny-qwen3", "qwen3", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6},
+    {"tiny-olmoe", "olmoe", "gpt-2", 512, 2, 256, 256, 4, 4, 64, k4K, 1e4, 1e-5, kTinyExperts},
+    {"tiny-qwen2moe", "qwen2moe", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-6, kTinyShared, kQkvBias},
+    {"tiny-qwen3moe", "qwen3moe", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kTinyExpertsFf, kUntied},
+    {"tiny-deepseek", "deepseek", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-6, kTinyDeepseek, kUntied},
+    {"tiny-ernie4_5", "ernie4_5", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-ernie4_5-moe", "ernie4_5-moe", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyErnie, kSelection},
+    {"tiny-glm4moe", "glm4moe", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyGlm, kGlm},
+    {"tiny-granite", "granite", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kGranite2B},
+    {"tiny-granitemoe", "granitemoe", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-6, kTinyGranite},
+    {"tiny-gpt-oss", "gpt-oss", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyGptOss, {}, "mxfp4"},
+};
+
+}  // namespace
+
+std::span<const SynthShape> synth_shapes() { return kShapes; }
+
+Result<const SynthShape*> find_synth_shape(std::string_view name) {
+  std::string known;
+  for (const SynthShape& shape : kShapes) {
+    if (shape.name == name) return &shape;
+    known += str_cat(known.empty() ? "" : ", ", shape.name);
+  }
+  return Error{ErrorCode::kInvalidArgument, str_cat("no shape ", quoted(name), "; known are ", known)};
+}
+
+}  // namespace stoker::engine
