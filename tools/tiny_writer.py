@@ -88,11 +88,8 @@ class Random:
         return [int(i) for i in self.state.randint(0, n_ids, n)]
 
 
-def random_weights(random, t, rows, cols, sample=None):
-    """[rows, cols] of valid random blocks whose values have a standard deviation of about 1.2 / sqrt(cols).
-
-    sample: the number of blocks whose deviation is measured, all by default.
-    """
+def random_weights(random, t, rows, cols):
+    """[rows, cols] of valid random blocks whose values have a standard deviation of about 1.2 / sqrt(cols)."""
     std = 1.2 / math.sqrt(cols)
     if t == Type.F32:
         return random.uniform((rows, cols), std)
@@ -108,11 +105,11 @@ def random_weights(random, t, rows, cols, sample=None):
     if t == Type.MXFP4:
         blocks[:, 0] = 127 + math.floor(math.log2(std / 4)) + blocks[:, 0] % 3
     else:
-        scale_blocks(random, blocks, t, std, sample)
+        scale_blocks(random, blocks, t, std)
     return blocks.reshape(rows, cols // weights * size)
 
 
-def scale_blocks(random, blocks, t, std, sample):
+def scale_blocks(random, blocks, t, std):
     """Sets the f16 scales of blocks of random bytes: they vary by a factor, the values get the standard deviation."""
     vary = random.uniform((len(blocks),), 1 / 8, 1.0)
 
@@ -123,7 +120,7 @@ def scale_blocks(random, blocks, t, std, sample):
             put_f16(blocks, at, vary * np.float32(scale * multiple))
 
     set_scales(1 / 64)
-    measured = gguf.quants.dequantize(blocks[:sample], t).astype(np.float64).std()
+    measured = gguf.quants.dequantize(blocks, t).astype(np.float64).std()
     # To 8 bits: how numpy sums, and so the last bits of what it measured, depends on the CPU.
     mantissa, exponent = math.frexp(std / 64 / measured)
     set_scales(math.ldexp(round(mantissa * 256) / 256, exponent))
@@ -138,8 +135,6 @@ def write_model(name, shape, path):
 
 
 class ModelWriter:
-    """All of a model's tensors are made before the first is written. tools/synth has one for large models."""
-
     def __init__(self, name, shape, path):
         self.shape, self.random = shape, Random(name)
         self.file = gguf.GGUFWriter(path, shape.arch)
