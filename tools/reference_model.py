@@ -78,6 +78,10 @@ FAMILIES = {
     "gpt-oss": Family(
         ffn_norm="post_attention_norm", activation="clamped", window_period=2, sinks=True, gating="selected"
     ),
+    "bailingmoe": Family(rope="neighbours", keyed_routing=True),
+    "bailingmoe2": Family(qk_norm="head", gating="sigmoid", keyed_routing=True, sparse_layers=True),
+    "dots1": Family(qk_norm="head", gating="sigmoid", keyed_routing=True, sparse_layers=True),
+    "minimax-m2": Family(qk_norm="full", gating="sigmoid", renormalized=True, keyed_routing=True),
     "deepseek": Family(rope="neighbours", keyed_routing=True, sparse_layers=True),
     "ernie4_5": Family(rope="neighbours"),
     "ernie4_5-moe": Family(rope="neighbours", renormalized=True, sparse_layers=True),

@@ -113,6 +113,8 @@ def granite(keys=None, arch="granite", **fields):
     return Shape(arch, **{"embedding_std": 0.12, "keys": multipliers | (keys or {})} | fields)
 
 
+SIGMOID = {"expert_gating_func": 2, "expert_weights_norm": True, "expert_weights_scale": 2.5}
+SIGMOID |= {"leading_dense_block_count": 1}
 TIGHT_CAPS = {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 9.0}
 
 FAMILIES = {
@@ -174,6 +176,40 @@ FAMILIES = {
         experts=Experts(8, used=3, ff_dim=64, ff_key="feed_forward_length"),
     ),
     "gpt-oss": gpt_oss(n_tokens=LONG),  # three times the original context of its YaRN
+    "bailingmoe": Shape(
+        "bailingmoe",
+        tied=False,
+        experts=Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=96, shared_key=False),
+        keys={"expert_shared_count": 2, "expert_weights_norm": True},
+    ),
+    "bailingmoe2": Shape(
+        "bailingmoe2",
+        fused_qkv=True,
+        qk_norm="head",
+        tied=False,
+        experts=Experts(*(16, 3, 32, EXPERT_FF), shared_ff_dim=40, selection_bias=0.2, layers=(1, 2, 3)),
+        keys=SIGMOID
+        | {"expert_shared_count": 1, "expert_group_count": 4, "expert_group_used_count": 2, "rope.dimension_count": 8},
+    ),
+    "dots1": Shape(
+        "dots1",
+        n_kv_heads=6,
+        qk_norm="head",
+        tied=False,
+        experts=Experts(
+            *(8, 3, 48, EXPERT_FF), shared_ff_dim=96, shared_key=False, selection_bias=0.15, layers=(1, 2, 3)
+        ),
+        keys=SIGMOID | {"expert_shared_count": 2},
+    ),
+    "minimax-m2": Shape(
+        "minimax-m2",
+        head_dim=24,
+        ff_dim=64,
+        qk_norm="full",
+        tied=False,
+        experts=Experts(8, used=3, ff_dim=64, ff_key=EXPERT_FF, selection_bias=0.15),
+        keys={"rope.dimension_count": 12, "expert_gating_func": 2},
+    ),
     "deepseek": Shape(
         "deepseek",
         n_kv_heads=6,
