@@ -164,7 +164,8 @@ TEST(Config, WhatIsNotRunIsRefused) {
 
 TEST(Config, Experts) {
   expect_refused("llama", {{"expert_count", u32(8)}}, {"llama.expert_used_count", "0", "1 to 8"});
-  for (const char* arch : {"deepseek", "ernie4_5-moe", "glm4moe", "gpt-oss", "olmoe", "qwen2moe", "qwen3moe"}) {
+  for (const char* arch : {"bailingmoe", "deepseek", "dots1", "ernie4_5-moe", "glm4moe", "gpt-oss", "minimax-m2",
+                           "olmoe", "qwen2moe", "qwen3moe"}) {
     expect_refused(arch, {{"expert_count", std::nullopt}}, {"expert_count", "missing"});
     expect_refused(arch, {{"expert_count", u32(1)}}, {"expert_count is 1"});
     expect_refused(arch, {{"expert_count", u32(1025)}}, {"expert_count is 1025"});

@@ -26,7 +26,8 @@ const std::vector<std::string>& models() {
       "type-q2_k",   "type-q3_k",    "type-q5_k",         "type-iq4_xs",     "type-iq4_nl",   "type-mxfp4",
       "type-q4_0",   "type-q5_1",    "type-f16",          "type-bf16",       "tied-q6_k",     "tied-q4_1",
       "mixtral",     "olmoe",        "qwen2moe",          "qwen3moe",        "gpt-oss-mxfp4", "glm4moe-groups",
-      "deepseek",    "ernie4_5",     "ernie4_5-moe-step", "granite",         "granitemoe"};
+      "deepseek",    "ernie4_5",     "ernie4_5-moe-step", "granite",         "granitemoe",    "bailingmoe",
+      "bailingmoe2", "dots1",        "minimax-m2"};
   return names;
 }
 

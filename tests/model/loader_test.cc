@@ -79,6 +79,7 @@ std::vector<std::string> required_tensors(const Arch& arch) {
     if (layer == 0 && config->has_experts(0) == config->has_experts(1)) break;
     for (const TensorSpec& spec : arch.tensors) {
       if (spec.need == Need::kOptional || !may_have(spec.need, *config, layer)) continue;
+      if (spec.need == Need::kUnlessFused && file->find_tensor("blk.1.attn_qkv.weight")) continue;
       if (layer == 1 || spec.need == Need::kDense) names.push_back(str_cat("blk.", layer, ".", spec.name));
     }
   }

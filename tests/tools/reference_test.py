@@ -20,6 +20,10 @@ from tiny_writer import write_model  # noqa: E402
 
 SAMPLE = "llama-longrope-long qwen2-output-bias gemma2 gemma3-pattern gpt-oss glm4moe-groups type-q5_k".split()
 RULES = {
+    "bailingmoe": {"renormalized": False, "ffn_down_shexp.weight": None},
+    "bailingmoe2": {"n_groups": 1, "expert_scale": 1.0, "exp_probs_b.bias": None, "ffn_down_shexp.weight": None},
+    "dots1": {"renormalized": False, "expert_scale": 1.0, "exp_probs_b.bias": None, "ffn_down_shexp.weight": None},
+    "minimax-m2": {"renormalized": False, "gating": "softmax", "exp_probs_b.bias": None},
     "deepseek": {"gating": "sigmoid", "renormalized": True, "expert_scale": 1.0, "ffn_down_shexp.weight": None},
     "ernie4_5-moe": {"renormalized": False, "exp_probs_b.bias": None, "ffn_down_shexp.weight": None},
     "granite": {"embedding_scale": 1.0, "residual_scale": 1.0, "scale": 0.25, "logit_scale": 1.0, "rotates": False},

@@ -6,13 +6,14 @@
 
 namespace stoker::model {
 
-extern const Arch kDeepseek, kErnie45, kErnie45Moe, kGemma2, kGemma3, kGlm4Moe, kGptOss, kGranite, kGraniteMoe, kLlama,
-    kOlmoe, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
+extern const Arch kBailingMoe, kBailingMoe2, kDeepseek, kDots1, kErnie45, kErnie45Moe, kGemma2, kGemma3, kGlm4Moe,
+    kGptOss, kGranite, kGraniteMoe, kLlama, kMinimaxM2, kOlmoe, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
 
 namespace {
-constexpr const Arch* kArchs[] = {&kDeepseek, &kErnie45, &kErnie45Moe, &kGemma2,     &kGemma3,
-                                  &kGlm4Moe,  &kGptOss,  &kGranite,    &kGraniteMoe, &kLlama,
-                                  &kOlmoe,    &kQwen2,   &kQwen2Moe,   &kQwen3,      &kQwen3Moe};
+constexpr const Arch* kArchs[] = {&kBailingMoe, &kBailingMoe2, &kDeepseek, &kDots1,     &kErnie45,
+                                  &kErnie45Moe, &kGemma2,      &kGemma3,   &kGlm4Moe,   &kGptOss,
+                                  &kGranite,    &kGraniteMoe,  &kLlama,    &kMinimaxM2, &kOlmoe,
+                                  &kQwen2,      &kQwen2Moe,    &kQwen3,    &kQwen3Moe};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -44,6 +45,47 @@ constexpr TensorSpec kGqaTensorTable[] = {
     {"exp_probs_b.bias", &LayerWeights::selection_bias, Dim::kExperts, Dim::kModel, Need::kOptional},
 };
 
+constexpr TensorSpec kNormedQkMoeTensorTable[] = {
+    {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
+    {"attn_qkv.weight", &LayerWeights::wqkv, Dim::kQkv, Dim::kModel, Need::kOptional},
+    {"attn_q.weight", &LayerWeights::wq, Dim::kQ, Dim::kModel, Need::kUnlessFused},
+    {"attn_k.weight", &LayerWeights::wk, Dim::kK, Dim::kModel, Need::kUnlessFused},
+    {"attn_v.weight", &LayerWeights::wv, Dim::kV, Dim::kModel, Need::kUnlessFused},
+    {"attn_output.weight", &LayerWeights::wo, Dim::kModel, Dim::kAttnOut},
+    {"attn_q_norm.weight", &LayerWeights::q_norm, Dim::kHead},
+    {"attn_k_norm.weight", &LayerWeights::k_norm, Dim::kHead},
+    {"ffn_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},
+    {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf, Dim::kModel, Need::kDense},
+    {"ffn_up.weight", &LayerWeights::up, Dim::kFf, Dim::kModel, Need::kDense},
+    {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf, Need::kDense},
+    {"ffn_gate_inp.weight", &LayerWeights::router, Dim::kExperts, Dim::kModel, Need::kExperts},
+    {"exp_probs_b.bias", &LayerWeights::selection_bias, Dim::kExperts, Dim::kModel, Need::kOptional},
+    {"ffn_gate_exps.weight", &LayerWeights::expert_gate, Dim::kExpertFf, Dim::kModel, Need::kExperts},
+    {"ffn_up_exps.weight", &LayerWeights::expert_up, Dim::kExpertFf, Dim::kModel, Need::kExperts},
+    {"ffn_down_exps.weight", &LayerWeights::expert_down, Dim::kModel, Dim::kExpertFf, Need::kExperts},
+    {"ffn_gate_shexp.weight", &LayerWeights::shared_gate, Dim::kSharedFf, Dim::kModel, Need::kShared},
+    {"ffn_up_shexp.weight", &LayerWeights::shared_up, Dim::kSharedFf, Dim::kModel, Need::kShared},
+    {"ffn_down_shexp.weight", &LayerWeights::shared_down, Dim::kModel, Dim::kSharedFf, Need::kShared},
+};
+
+constexpr KeySpec kRoutingKeyTable[] = {
+    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
+    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
+    {.key = "expert_feed_forward_length",
+     .field = &ModelConfig::expert_ff_dim,
+     .required = true,
+     .min = 1,
+     .max = 1 << 24},
+    {.key = "expert_shared_count", .field = &ModelConfig::n_shared, .required = true, .max = kMaxExperts},
+    {.key = "expert_shared_feed_forward_length", .field = &ModelConfig::shared_ff_dim, .max = 1 << 24},
+    {.key = "leading_dense_block_count", .field = &ModelConfig::n_dense_layers, .max = 512},
+    {.key = "expert_group_count", .field = &ModelConfig::n_groups, .max = kMaxExperts},
+    {.key = "expert_group_used_count", .field = &ModelConfig::n_used_groups, .max = kMaxExperts},
+    {.key = "expert_gating_func", .field = &ModelConfig::gating, .min = 1, .max = 4},
+    {.key = "expert_weights_norm", .field = &ModelConfig::renormalize},
+    {.key = "expert_weights_scale", .field = &ModelConfig::expert_scale, .max = 1e6},
+};
+
 constexpr GlobalTensorSpec kTiedGlobalTable[] = {
     {"token_embd.weight", &Weights::embedding, Dim::kVocab},
     {"output_norm.weight", &Weights::output_norm, Dim::kModel},
@@ -64,6 +106,8 @@ constexpr GlobalTensorSpec kUntiedGlobalTable[] = {
 constexpr size_t kGqaTensorCount = std::size(kGqaTensorTable);
 const std::span<const TensorSpec> kGqaTensors = std::span(kGqaTensorTable).first(kGqaTensorCount - 1);
 const std::span<const TensorSpec> kGqaTensorsAndSelectionBias = kGqaTensorTable;
+const std::span<const TensorSpec> kNormedQkMoeTensors = kNormedQkMoeTensorTable;
+const std::span<const KeySpec> kRoutingKeys = kRoutingKeyTable;
 const std::span<const GlobalTensorSpec> kTiedGlobals = kTiedGlobalTable;
 const std::span<const GlobalTensorSpec> kUntiedGlobals = kUntiedGlobalTable;
 

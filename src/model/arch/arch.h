@@ -92,6 +92,10 @@ std::span<const Arch* const> all_archs();
 /// Tables that several families share.
 /// attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN or experts; and exp_probs_b where the file has it.
 extern const std::span<const TensorSpec> kGqaTensors, kGqaTensorsAndSelectionBias;
+/// With norms on q and k heads, without biases; FFN or experts, shared ones, exp_probs_b where the file has it.
+extern const std::span<const TensorSpec> kNormedQkMoeTensors;
+/// Of families whose files say how experts are chosen and weighed, and which layers have them.
+extern const std::span<const KeySpec> kRoutingKeys;
 extern const std::span<const GlobalTensorSpec> kTiedGlobals;    ///< token_embd, output_norm, optional output.
 extern const std::span<const GlobalTensorSpec> kUntiedGlobals;  ///< The same with output required.
 

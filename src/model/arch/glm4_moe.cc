@@ -8,23 +8,6 @@
 namespace stoker::model {
 namespace {
 
-constexpr KeySpec kKeys[] = {
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
-    {.key = "expert_feed_forward_length",
-     .field = &ModelConfig::expert_ff_dim,
-     .required = true,
-     .min = 1,
-     .max = 1 << 24},
-    {.key = "expert_shared_count", .field = &ModelConfig::n_shared, .required = true, .max = kMaxExperts},
-    {.key = "leading_dense_block_count", .field = &ModelConfig::n_dense_layers, .max = 512},
-    {.key = "expert_group_count", .field = &ModelConfig::n_groups, .max = kMaxExperts},
-    {.key = "expert_group_used_count", .field = &ModelConfig::n_used_groups, .max = kMaxExperts},
-    {.key = "expert_gating_func", .field = &ModelConfig::gating, .min = 1, .max = 4},
-    {.key = "expert_weights_norm", .field = &ModelConfig::renormalize},
-    {.key = "expert_weights_scale", .field = &ModelConfig::expert_scale, .max = 1e6},
-};
-
 constexpr TensorSpec kTensors[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
     {"attn_q.weight", &LayerWeights::wq, Dim::kQ},
@@ -64,7 +47,7 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 extern const Arch kGlm4Moe;
 const Arch kGlm4Moe{.name = "glm4moe",
-                    .keys = kKeys,
+                    .keys = kRoutingKeys,
                     .tensors = kTensors,
                     .globals = kTiedGlobals,
                     .defaults = defaults,
