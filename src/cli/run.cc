@@ -56,6 +56,25 @@ void print_memory(engine::Engine& engine) {
   std::fprintf(stderr, "memory: %-16s %s\n", "resident", format_bytes(resident_bytes()).c_str());
 }
 
+/// With --verbose: how the cache of streamed experts did.
+void print_experts(const engine::Engine& engine) {
+  const model::ExpertStore* experts = engine.experts();
+  if (!experts || !log_enabled(LogLevel::kInfo)) return;
+  const model::ExpertStore::Stats s = experts->stats();
+  const double hits = s.requests > 0 ? 100 * static_cast<double>(s.hits) / static_cast<double>(s.requests) : 0;
+  std::fprintf(stderr, "experts: %lld slots, %d lanes, %s, evicts by %s\n", static_cast<long long>(experts->n_slots()),
+               experts->lanes(), experts->mode().c_str(),
+               experts->policy() == model::EvictionPolicy::Kind::kCounts ? "use counts" : "recency");
+  std::fprintf(stderr,
+               "experts: %llu requests, %.1f %% hits, %llu joined, %llu foreseen, %llu misses, %llu evicted, %llu "
+               "passed through, "
+               "%s read, waited %.2f s\n",
+               static_cast<unsigned long long>(s.requests), hits, static_cast<unsigned long long>(s.joined),
+               static_cast<unsigned long long>(s.foreseen), static_cast<unsigned long long>(s.misses),
+               static_cast<unsigned long long>(s.evictions), static_cast<unsigned long long>(s.pass_throughs),
+               format_bytes(s.bytes_read).c_str(), static_cast<double>(s.wait_ns) / 1e9);
+}
+
 int run(Args& args) {
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
@@ -104,6 +123,7 @@ int run(Args& args) {
   if (!written) return fail_output();
   if (!args.json) print_statistics(*generated, **engine);
   print_memory(**engine);
+  print_experts(**engine);
   if (args.digest) std::fprintf(stderr, "digest: %s\n", digest.hex().c_str());
   return kOk;
 }

@@ -56,15 +56,24 @@ class Generation {
       const int64_t rows = std::min(engine_.runner().max_rows(), n - at);
       const auto chunk = prompt_.subspan(static_cast<size_t>(at), static_cast<size_t>(rows));
       at += rows;
-      STOKER_TRY_STATUS(forward(chunk, at == n && wants_logits));
+      model::Control control{.cancel = options_.cancel};
+      if (options_.on_prefill) {
+        control.on_layer = [&](int64_t layer) {
+          options_.on_prefill(at - rows + rows * layer / engine_.model().config().n_layers, n);
+        };
+      }
+      if (Status status = forward(chunk, at == n && wants_logits, rows > 1 ? &control : nullptr); !status) {
+        if (status.error().code == ErrorCode::kCancelled) return stop(Stop::kCancelled), false;
+        return std::move(status).error();
+      }
       if (options_.on_prefill) options_.on_prefill(at, n);
     }
     if (limit_ == 0) stop(options_.max_tokens ? Stop::kTokenLimit : Stop::kContext);
     return true;
   }
 
-  Status forward(std::span<const int32_t> tokens, bool wants_logits) {
-    STOKER_TRY(logits_, step(engine_, sequence_, tokens, wants_logits));
+  Status forward(std::span<const int32_t> tokens, bool wants_logits, const model::Control* control = nullptr) {
+    STOKER_TRY(logits_, step(engine_, sequence_, tokens, wants_logits, control));
     if (wants_logits && options_.digest) options_.digest->add(logits_, engine_.model().vocab_size());
     return Ok{};
   }

@@ -114,6 +114,10 @@ struct Experts {
   QuantizedTables wave{};
   kernels::Activations activations{};  ///< What the products of the wave read.
   ExpertRequest* request = nullptr;    ///< Null: all experts are resident.
+  ExpertRequest* ahead = nullptr;      ///< For the layer after, where most of its experts will be wanted.
+  int32_t* all = nullptr;              ///< [n_experts]: 0, 1 and so on.
+  size_t n_layers = 0;                 ///< With experts.
+  int64_t n_last_rows = 0;             ///< Tokens of the last of them.
 };
 
 struct Exec {
@@ -213,6 +217,10 @@ void gated_act_step(const Step&, Exec&, Worker&) noexcept;  ///< gate = act(gate
 void route_step(const Step&, Exec&, Worker&) noexcept;      ///< Experts of each row, which is kept for them.
 void experts_step(const Step&, Exec&, Worker&) noexcept;    ///< Each active expert times its rows, of all chunks.
 void combine_step(const Step&, Exec&, Worker&) noexcept;    ///< branch = sum of the experts' outputs in order of rank.
+
+/// Starts reading the experts of layer `index` among those with experts, where a call of so many tokens will want most
+/// of them: the disk then works while the steps before them do.
+void read_ahead(const Plan& plan, Experts& experts, size_t index) noexcept;
 
 /// Some groups of 16 rows of one matrix times rows [row_begin, row_end) of the activations; `y` is the output of row 0.
 struct Product {

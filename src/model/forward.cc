@@ -253,6 +253,8 @@ bool Runner::run(LogitsConsumer* consumer, const Control* control) {
   const auto n_steps = static_cast<int64_t>(n_outputs > 0 ? plan_.steps.size() : plan_.n_steps_to_store);
   experts_state_.n_rows = n_tokens;
   experts_state_.output_rows = nullptr;
+  experts_state_.n_last_rows = n_outputs;
+  read_ahead(plan_, experts_state_, 0);
   cancelled_ = false;
   pool_.run([&](Worker& worker) {
     int64_t begin = 0;
@@ -279,6 +281,7 @@ bool Runner::run(LogitsConsumer* consumer, const Control* control) {
       worker.barrier();
     }
   });
+  if (ahead_) ahead_->finish();  // of a layer that a call without outputs does not reach
   return !cancelled_;
 }
 

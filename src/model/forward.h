@@ -146,7 +146,7 @@ class Runner {
   Buffer activations_, quantized_, experts_, logits_, scratch_;
   Exec exec_;  ///< What all chunks begin with.
   Experts experts_state_;
-  std::unique_ptr<ExpertRequest> request_;
+  std::unique_ptr<ExpertRequest> request_, ahead_;
   ReadErrors read_errors_;
   bool cancelled_ = false;
   std::vector<Chunk> chunks_;

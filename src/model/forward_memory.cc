@@ -1,5 +1,6 @@
 // The memory of a forward pass: how much, and what lies where.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/checked.h"
@@ -53,7 +54,7 @@ void each_list(Experts& experts, int64_t n_rows, int64_t n_wave, const MoePlan& 
   list(experts.expert, n), list(experts.weight, n), list(experts.row_of, n), list(experts.choice, n);
   list(experts.produced, n), list(experts.shared_weight, n_rows);
   list(experts.first, moe.n_experts + 1), list(experts.active, moe.n_experts), list(experts.uses, moe.n_experts),
-      list(experts.parts, moe.n_experts);
+      list(experts.all, moe.n_experts), list(experts.parts, moe.n_experts);
   list(experts.part_of, n_wave), list(experts.bad, n_wave);
 }
 
@@ -135,7 +136,11 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   r.reserve_lists();
   if (options.experts) {
     r.request_ = std::make_unique<ExpertRequest>(*options.experts);
+    r.ahead_ = std::make_unique<ExpertRequest>(*options.experts);
     r.experts_state_.request = r.request_.get();
+    r.experts_state_.ahead = r.ahead_.get();
+    r.experts_state_.n_layers = plan.expert_steps.size();
+    std::iota(r.experts_state_.all, r.experts_state_.all + plan.moe.n_experts, 0);
   }
   r.exec_.embedding = options.embedding;
   r.exec_.errors = &r.read_errors_;

@@ -1,11 +1,14 @@
 // Experts at work: each active expert's matrices times all rows that go to it, wave by wave.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include "model/exec.h"
 
 namespace stoker::model {
 namespace {
+
+constexpr double kMostInVain = 0.1;  // Of the experts that are read ahead, if they are chosen evenly.
 
 /// Sorts the choices by expert; those of one expert stay in the order of rows and ranks.
 void sort_by_expert(const MoeSpec& moe, Experts& rows) noexcept {
@@ -71,7 +74,8 @@ int32_t take_next(Experts& experts) noexcept {
   return i < 0 && experts.n_parts == 0 ? request.take(Take::kWait) : i;
 }
 
-void next_streamed_wave(Experts& experts) noexcept {
+void next_streamed_wave(const Step& step, Exec& exec) noexcept {
+  Experts& experts = *exec.experts;
   while (experts.n_wave < experts.wave_rows) {
     const int32_t i = experts.current >= 0 ? experts.current : take_next(experts);
     if (i < 0) break;
@@ -83,12 +87,15 @@ void next_streamed_wave(Experts& experts) noexcept {
     }
   }
   experts.last = experts.current < 0 && experts.request->all_taken();
+  const bool most = 10 * experts.n_active >= 8 * step.moe.n_experts;  // What holds here will hold there.
+  if (experts.last && most) read_ahead(*exec.plan, experts, step.moe.index + 1);
 }
 
-void next_wave(const Step& step, Experts& experts) noexcept {
+void next_wave(const Step& step, Exec& exec) noexcept {
+  Experts& experts = *exec.experts;
   experts.n_parts = experts.n_wave = 0;
   if (experts.request) {
-    next_streamed_wave(experts);
+    next_streamed_wave(step, exec);
   } else {
     next_resident_wave(step, experts);
   }
@@ -105,6 +112,7 @@ void start_request(const Step& step, Experts& experts) noexcept {
   using Order = ExpertRequest::Order;
   experts.request->start(step.moe.index, {experts.active, n}, {experts.uses, n},
                          few ? Order::kByProjection : Order::kByExpert);
+  experts.ahead->finish();
   experts.together = few && experts.request->all_placed();
 }
 
@@ -239,6 +247,16 @@ void activate(const Step& step, Exec& exec, Worker& worker) noexcept {
 
 }  // namespace
 
+void read_ahead(const Plan& plan, Experts& experts, size_t index) noexcept {
+  if (!experts.ahead || index >= experts.n_layers) return;
+  const bool gathered = plan.expert_steps[index] > plan.n_steps_to_store;
+  const auto n = static_cast<double>(plan.moe.n_experts), k = static_cast<double>(plan.moe.n_used);
+  const double missed = std::pow(1 - k / n, static_cast<double>(gathered ? experts.n_last_rows : experts.n_rows));
+  if (missed > kMostInVain) return;
+  const auto n_all = static_cast<size_t>(plan.moe.n_experts);
+  experts.ahead->start(index, {experts.all, n_all}, {}, ExpertRequest::Order::kAhead);
+}
+
 /// `exec` is the first chunk's.
 void experts_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   Experts& experts = *exec.experts;
@@ -251,7 +269,7 @@ void experts_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const std::span<const Target> targets = targets_of(step);
   for (;;) {
     if (worker.index() == 0) {
-      next_wave(step, experts);
+      next_wave(step, exec);
       point_inputs(step, exec);
     }
     worker.barrier();

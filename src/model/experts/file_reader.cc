@@ -14,8 +14,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kTooSmall = 512u << 20;
-constexpr auto kPerStep = std::chrono::milliseconds(50);
-constexpr std::array<int, 4> kSteps = {1, 2, 4, 8};
+constexpr auto kPerRound = std::chrono::milliseconds(25);
+constexpr uint32_t kRounds = 2;
+constexpr std::array<int, 3> kSteps = {2, 4, 8};
 
 /// Reads at random places until the time is over; the bytes read.
 uint64_t read_some(ExpertReader& reader, const ExpertIndex& index, uint64_t bytes, std::span<std::byte> window,
@@ -36,29 +37,31 @@ uint64_t read_some(ExpertReader& reader, const ExpertIndex& index, uint64_t byte
 }  // namespace
 
 int measure_lanes(ExpertReader& reader, const ExpertIndex& index, uint64_t piece_bytes, std::span<std::byte> windows) {
-  if (index.bytes() < kTooSmall) return 4;
+  if (index.bytes() < kTooSmall) return kSteps[1];
   std::array<double, kSteps.size()> rates{};
   const uint64_t window_bytes = BulkReader::window_bytes(piece_bytes);
-  for (size_t step = 0; step < kSteps.size(); ++step) {
+  for (uint32_t round = 0; round < kRounds * kSteps.size(); ++round) {
+    const size_t step = round % kSteps.size();
     std::atomic<uint64_t> bytes{0};
     const auto start = Clock::now();
     std::vector<std::thread> threads;
-    threads.reserve(kSteps.size() * 2);
+    threads.reserve(static_cast<size_t>(kSteps[step]));
     for (int lane = 0; lane < kSteps[step]; ++lane) {
       threads.emplace_back([&, lane] {
         const auto window = windows.subspan(static_cast<uint64_t>(lane) * window_bytes, window_bytes);
-        const auto seed = static_cast<uint32_t>(step * 100 + static_cast<size_t>(lane));
-        bytes += read_some(reader, index, piece_bytes, window, seed, start + kPerStep);
+        const uint32_t seed = round * 100 + static_cast<uint32_t>(lane);
+        bytes += read_some(reader, index, piece_bytes, window, seed, start + kPerRound);
       });
     }
     for (std::thread& thread : threads) thread.join();
-    rates[step] = static_cast<double>(bytes) / std::chrono::duration<double>(Clock::now() - start).count();
+    const double rate = static_cast<double>(bytes) / std::chrono::duration<double>(Clock::now() - start).count();
+    rates[step] = std::max(rates[step], rate);
   }
   const double best = *std::max_element(rates.begin(), rates.end());
   for (size_t step = kSteps.size(); step-- > 0;) {
-    if (rates[step] >= 0.95 * best) return kSteps[step];
+    if (rates[step] >= 0.9 * best) return kSteps[step];
   }
-  return 1;
+  return kSteps[0];
 }
 
 }  // namespace stoker::model

@@ -25,8 +25,8 @@ class FileReader final : public ExpertReader {
   gguf::TensorReader reader_;
 };
 
-/// The most reads in flight whose rate is within 5 % of the best, 1 to 8: a fifth of a second of reading at random
-/// places of the experts. 4, unmeasured, where all of them together are too small to tell.
+/// The most reads in flight, of 2, 4 and 8, whose rate is within 10 % of the best: a sixth of a second of reading at
+/// random places of the experts. 4, unmeasured, where all of them together are too small to tell.
 int measure_lanes(ExpertReader& reader, const ExpertIndex& index, uint64_t piece_bytes, std::span<std::byte> windows);
 
 }  // namespace stoker::model

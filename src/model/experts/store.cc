@@ -39,6 +39,7 @@ struct ExpertStore::Slot {
   int32_t leases = 0;
   int32_t left = 0;       ///< Pieces of all matrices.
   bool given_up = false;  ///< Nobody wants it any more, though it is being read.
+  bool ahead = false;     ///< Nobody but requests made ahead has asked for it.
   std::optional<Error> error{};
 };
 
@@ -337,7 +338,7 @@ void ExpertStore::queue_tasks(const ExpertRequest& request, std::span<const int3
     STOKER_CHECK(n_tasks_ < tasks_.size());
     tasks_[(first_task_ + n_tasks_++) % tasks_.size()] = {.slot = slot, .p = p};
   };
-  if (request.order_ == ExpertRequest::Order::kByExpert) {
+  if (request.order_ != ExpertRequest::Order::kByProjection) {
     for (int32_t slot : started) add(slot, Projection::kGate), add(slot, Projection::kUp), add(slot, Projection::kDown);
   } else {
     for (int32_t slot : started) add(slot, Projection::kGate), add(slot, Projection::kUp);
@@ -348,10 +349,11 @@ void ExpertStore::queue_tasks(const ExpertRequest& request, std::span<const int3
 
 void ExpertStore::assign(ExpertRequest& request) {
   using State = ExpertRequest::State;
+  const bool ahead = request.order_ == ExpertRequest::Order::kAhead;
   request.started_.clear();
   bool any = false;
   const auto place = [&](size_t i, int32_t slot, uint64_t& counter) REQUIRES(mu_) {
-    ++counter, ++stats_.requests;
+    if (!ahead) ++counter, ++stats_.requests;
     request.slots_[i] = slot;
     request.states_[i] = State::kPlaced;
     any = true;
@@ -362,7 +364,8 @@ void ExpertStore::assign(ExpertRequest& request) {
     if (request.states_[i] != State::kWanted || slot < 0) continue;
     Slot& s = slots_[static_cast<size_t>(slot)];
     if (s.given_up) continue;  // until it is gone
-    place(i, slot, s.left > 0 ? stats_.joined : stats_.hits);
+    const bool foreseen = !ahead && std::exchange(s.ahead, false);
+    place(i, slot, foreseen ? stats_.foreseen : s.left > 0 ? stats_.joined : stats_.hits);
     ++s.leases;
     note_evictable(slot);
   }
@@ -372,6 +375,8 @@ void ExpertStore::assign(ExpertRequest& request) {
     if (slot < 0) break;
     place(i, slot, stats_.misses);
     start_reading(slot, request.keys_[i]);
+    slots_[static_cast<size_t>(slot)].ahead = ahead;
+    stats_.ahead += ahead;
     request.started_.push_back(slot);
   }
   queue_tasks(request, request.started_);
@@ -476,7 +481,7 @@ void ExpertRequest::start(size_t layer, std::span<const int32_t> experts, std::s
   keys_.clear();
   for (size_t i = 0; i < experts.size(); ++i) {
     keys_.push_back(store_.key_of(layer, experts[i]));
-    store_.policy_.use(keys_.back(), uses.empty() ? 1 : uses[i]);
+    if (order != Order::kAhead) store_.policy_.use(keys_.back(), uses.empty() ? 1 : uses[i]);
   }
   slots_.assign(experts.size(), -1);
   states_.assign(experts.size(), State::kWanted);

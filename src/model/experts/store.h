@@ -61,12 +61,14 @@ class ExpertStore {
                                                    const kernels::Table& table, Ledger& ledger, Options options);
   ~ExpertStore();
 
-  /// requests = hits + joined + misses, each counted when it gets its place. Bytes are those of the file.
+  /// requests = hits + joined + foreseen + misses, each counted when it gets its place. Bytes are those of the file.
   struct Stats {
     uint64_t requests = 0;
-    uint64_t hits = 0;    ///< It was there.
-    uint64_t joined = 0;  ///< It was on its way for somebody else.
+    uint64_t hits = 0;      ///< It was there.
+    uint64_t joined = 0;    ///< It was on its way for somebody else.
+    uint64_t foreseen = 0;  ///< It was there or on its way because it had been asked for ahead.
     uint64_t misses = 0;
+    uint64_t ahead = 0;  ///< Experts read for requests made ahead; what is not foreseen later was read in vain.
     uint64_t evictions = 0, pass_throughs = 0, cancelled = 0, errors = 0;
     uint64_t bytes_read = 0;
     uint64_t resident_bytes = 0;  ///< Now, in the kernels' layout.
@@ -159,7 +161,10 @@ class ExpertRequest {
   enum class Order {
     kByExpert,      ///< All of an expert, then of the next: for those who take one after the other.
     kByProjection,  ///< Gates and ups of all, then all downs: for those who take all at once.
+    kAhead,         ///< As kByExpert, for experts that are not wanted yet: this is no use of them.
   };
+  /// A request made ahead may be finished once another has asked for those that are wanted indeed: reads of the others
+  /// that have not begun are cancelled.
   /// Asks for `experts`, all different, of entry `layer` of ExpertIndex::layers; `uses` says how many tokens want each
   /// (empty: one). What an earlier `start` asked for must have been given back.
   void start(size_t layer, std::span<const int32_t> experts, std::span<const int32_t> uses, Order order);
