@@ -96,7 +96,7 @@ class Inspect(TestCase):
 
     def test_mixtures_of_experts(self):
         done = self.ok("inspect", model("gpt-oss-mxfp4"), "--plan")
-        self.assertRegex(done.out, r"experts down\tblk.0.ffn_down_exps.weight\t\[8, 96, 64\]\tMXFP4")
+        self.assertRegex(done.out, r"experts\tblk.0.ffn_down_exps.weight\t\[8, 96, 64\]\tMXFP4")
         path = self.edited(lambda g: g.set_u32("gpt-oss.expert_used_count", 9), "gpt-oss")
         self.refused(1, [path.name, "gpt-oss.expert_used_count is 9", "1 to 8"], "run", "-m", path, "-p", "x")
 
