@@ -384,9 +384,13 @@ void ExpertStore::assign(ExpertRequest& request) {
   request.waiting_ = !request.placed();
 }
 
-/// After a place became free.
+/// After a place became free. What was asked for ahead comes after all that is wanted now.
 void ExpertStore::assign_waiting() {
-  for (ExpertRequest* request : waiting_) assign(*request);
+  for (const bool ahead : {false, true}) {
+    for (ExpertRequest* request : waiting_) {
+      if ((request->order_ == ExpertRequest::Order::kAhead) == ahead) assign(*request);
+    }
+  }
   std::erase_if(waiting_, [](const ExpertRequest* request) { return !request->waiting_; });
 }
 

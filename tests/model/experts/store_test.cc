@@ -237,6 +237,58 @@ TEST(Store, FirstComeFirstServed) {
   EXPECT_EQ(placed(c), 1u);
 }
 
+TEST(Store, WhatWasReadAheadIsForeseen) {
+  FakeStore fake(one_layer(), slots(4));
+  ExpertRequest ahead(*fake.store);
+  ahead.start(0, Ids{0, 1, 2}, {}, Order::kAhead);
+  EXPECT_EQ(fake->stats().requests, 0u);
+  use(fake, {2, 1, 9});
+  use(fake, {2});
+  ahead.finish();
+  const auto stats = fake->stats();
+  EXPECT_EQ(stats.requests, 4u);
+  EXPECT_EQ(stats.foreseen, 2u);
+  EXPECT_EQ(stats.misses, 1u);
+  EXPECT_EQ(stats.hits, 1u);
+  EXPECT_EQ(stats.ahead, 3u);
+}
+
+TEST(Store, WhatWasAskedForAheadWaitsLongest) {
+  FakeStore fake(one_layer(), slots(2));
+  ExpertRequest a(*fake.store), ahead(*fake.store), b(*fake.store);
+  a.start(0, Ids{0, 1}, {}, Order::kByExpert);
+  ASSERT_EQ(placed(a), 2u);
+  ahead.start(0, Ids{5, 6}, {}, Order::kAhead);
+  b.start(0, Ids{2}, {}, Order::kByExpert);
+  for (int32_t i : {0, 1}) wait_all(a, i);
+  while (fake->stats().in_flight > 0) std::this_thread::yield();
+  a.release(0);
+  EXPECT_EQ(placed(b), 1u);
+  a.release(1);
+  EXPECT_EQ(fake->stats().ahead, 1u);
+  ahead.finish();
+}
+
+TEST(Store, AheadIsGivenUpForWhatIsWanted) {
+  for (uint64_t n : {uint64_t{0}, uint64_t{3}}) {
+    FakeStore fake(one_layer(), slots(n));
+    fake.disk.hold(true);
+    ExpertRequest ahead(*fake.store), request(*fake.store);
+    Ids all(16);
+    std::iota(all.begin(), all.end(), 0);
+    for (int i = 0; i < 3; ++i) {
+      ahead.start(0, all, {}, Order::kAhead);
+      request.start(0, Ids{1, 12, 13}, {}, Order::kByExpert);
+      ahead.finish();
+      fake.disk.hold(false);
+      EXPECT_TRUE(take_all(fake, request, 0, Ids{1, 12, 13}));
+      request.finish();
+    }
+    const auto stats = fake->stats();
+    EXPECT_EQ(stats.requests, stats.hits + stats.joined + stats.foreseen + stats.misses);
+  }
+}
+
 TEST(Store, NobodyStarves) {
   // Each holds one while it waits for no other: all get on, in turns.
   const Watchdog watchdog(60);
