@@ -162,8 +162,9 @@ Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
   const int64_t most = std::min(model_->config().context_length, kDefaultContext);
   const int64_t least = std::min(needs.positions, most), wanted = std::max(least, std::min(most, kShortContext));
   const Placement resident{.max_rows = std::max<int64_t>(1, needs.max_rows)};
-  int64_t pages = options_.expert_cache_bytes ? 0 : pages_that_fit(needs, resident, n_sequences, 1);
   const Placement streamed = smallest(needs);
+  const bool must_stream = options_.expert_cache_bytes && streamed.residency.stream_experts;
+  int64_t pages = must_stream ? 0 : pages_that_fit(needs, resident, n_sequences, 1);
   if (streamed.residency.stream_experts && pages < pages_for(wanted)) {
     // Half for the cache of experts, unless the text itself needs more.
     pages = pages_that_fit(needs, streamed, n_sequences, options_.expert_cache_bytes ? 1 : 2);

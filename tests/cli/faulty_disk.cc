@@ -1,6 +1,6 @@
 // Loaded before the C library (LD_PRELOAD): reads of the file FAULTY_FILE fail with FAULTY_ERRNO from byte FAULTY_FROM
-// on, and disks have FAULTY_FREE bytes free. With FAULTY_SHORT they only return at most 1000 bytes, and every third is
-// interrupted.
+// on, up to byte FAULTY_TO where that is given, and disks have FAULTY_FREE bytes free. With FAULTY_SHORT they only
+// return at most 1000 bytes, and every third is interrupted.
 #include <dlfcn.h>
 #include <sys/statvfs.h>
 #include <sys/types.h>
@@ -30,7 +30,9 @@ ssize_t faulty_pread(Pread real, int fd, void* out, size_t n, off_t at) {
     errno = EINTR;
     return -1;
   }
-  if (at + static_cast<off_t>(n) <= std::atoll(std::getenv("FAULTY_FROM"))) return real(fd, out, n, at);
+  const char* to = std::getenv("FAULTY_TO");
+  const bool before = at + static_cast<off_t>(n) <= std::atoll(std::getenv("FAULTY_FROM"));
+  if (before || (to != nullptr && at >= std::atoll(to))) return real(fd, out, n, at);
   errno = std::atoi(std::getenv("FAULTY_ERRNO"));
   return -1;
 }

@@ -52,6 +52,7 @@ class Memory(TestCase):
         self.ok(*args, "--memory", "1G", env={"STOKER_MEMORY": "20M"})
         self.table(stoker(*args, "--memory", "20M", env={"STOKER_MEMORY": "1G"}))
         self.refused(2, "--memory", *args, env={"STOKER_MEMORY": "lots"})
+        self.ok(*args, "--memory", "1G", env={"STOKER_MEMORY": "lots"})
 
     def test_default_context_is_what_fits(self):
         args = ("run", "-m", model(), "-p", "hello", "-n", "2", "--memory")

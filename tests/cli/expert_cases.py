@@ -1,0 +1,120 @@
+"""Experts that stay in the file: how the cache is asked for, and what happens when the disk lets it down."""
+import os
+import re
+import subprocess
+
+import harness
+from gguf_edit import Gguf
+from harness import FAULTY_DISK, TestCase, model, stoker
+
+MOE = "olmoe"
+ARGS = ("-p", "hello", "-n", "12", "--temp", "0", "--ignore-eos")
+
+
+def place_of(path, name):
+    """Where a tensor begins and ends in the file."""
+    data = Gguf.read(path).tensors[name].data
+    begin = path.read_bytes().find(bytes(data))
+    return begin, begin + len(data)
+
+
+class ExpertCache(TestCase):
+    def cache(self, *args, **kwargs):
+        """What the cache takes by the table of --verbose, in words; nothing when there is none."""
+        done = self.ok("-v", "run", "-m", model(MOE), *ARGS, "--digest", *args, **kwargs)
+        self.digests.add(done.digest())
+        found = re.search(r"memory: expert cache +(\S.*)", done.err)
+        return found and found[1]
+
+    def setUp(self):
+        super().setUp()
+        self.digests = set()
+
+    def test_it_is_obeyed_and_changes_no_bit(self):
+        self.assertIsNone(self.cache())
+        sizes = [self.cache("--expert-cache", size) for size in ("0K", "100K", "300K", "1M", "16777215T")]
+        self.assertNotIn(None, sizes)
+        self.assertEqual(sizes[0], sizes[1])  # less than two experts of 72 KiB
+        self.assertEqual(len(set(sizes)), 4, sizes)
+        self.assertEqual(len(self.digests), 1)
+
+    def test_the_environment_variable_and_which_wins(self):
+        small, large = (self.cache("--expert-cache", size) for size in ("100K", "300K"))
+        self.assertNotEqual(small, large)
+        self.assertEqual(self.cache(env={"STOKER_EXPERT_CACHE": "100K"}), small)
+        self.assertEqual(self.cache("--expert-cache", "300K", env={"STOKER_EXPERT_CACHE": "100K"}), large)
+        self.assertIsNone(self.cache(env={"STOKER_EXPERT_CACHE": ""}))  # as if it were not set
+
+    def test_each_mistake_has_its_own_message(self):
+        mistakes = {
+            "": "is empty",
+            "100": "has no suffix",
+            "-1M": "has a sign",
+            "+1M": "has a sign",
+            "1.5M": "has a fraction",
+            "99999999999999999999M": "has a number too large for 64 bits",
+            "16777216T": "is out of range",
+            os.fsdecode(b"1\xffM"): "is no UTF-8",
+            "M": "has no number",
+            "1MB": "goes on after its suffix",
+            "1m": "neither a digit nor",
+            "lots": "neither a digit nor",
+        }
+        for text, why in mistakes.items():
+            words = ["--expert-cache", why]
+            self.refused(2, words, "run", "-m", model(MOE), *ARGS, "--expert-cache", text)
+            if text:
+                env = {"STOKER_EXPERT_CACHE": text}
+                self.refused(2, words, "run", "-m", model(MOE), *ARGS, env=env)
+                self.ok("run", "-m", model(MOE), *ARGS, "--expert-cache", "1M", env=env)  # the flag wins here too
+                self.ok("tokenize", "-m", model(MOE), "hello", env=env)  # and who does not read it does not mind
+
+    def test_a_dense_model_has_no_use_for_it(self):
+        want = self.ok("run", "-m", model(), *ARGS, "--digest").digest()
+        self.assertEqual(self.ok("run", "-m", model(), *ARGS, "--digest", "--expert-cache", "1M").digest(), want)
+
+
+class Unreadable(TestCase):
+    def error_of(self, code, err):
+        """The one line of a run that failed under way; before it come the context and the seed."""
+        lines = err.splitlines()
+        self.assertEqual((code, sum(line.startswith("stoker: ") for line in lines)), (1, 1), err)
+        self.assertTrue(lines[-1].startswith("stoker: error: "), err)
+        return lines[-1]
+
+    def test_errors_name_the_file_and_the_tensor(self):
+        path = self.file("bad.gguf", model(MOE).read_bytes())
+        for name in ("blk.0.ffn_gate_exps.weight", "blk.1.ffn_down_exps.weight"):
+            begin, end = place_of(path, name)
+            for code, reason in (("5", "Input/output error"), ("116", "Stale file handle")):
+                env = {"LD_PRELOAD": FAULTY_DISK, "FAULTY_FILE": str(path), "FAULTY_ERRNO": code}
+                env |= {"FAULTY_FROM": str(begin), "FAULTY_TO": str(end)}
+                for size in ("0K", "100K", "1G"):
+                    done = stoker("run", "-m", path, *ARGS, "--expert-cache", size, env=env)
+                    error = self.error_of(done.code, done.err)
+                    self.assertEqual(done.out, "")
+                    for word in ("bad.gguf", f"tensor '{name}'", reason):
+                        self.assertIn(word, error)
+
+    def test_short_and_interrupted_reads_are_whole_in_the_end(self):
+        path = self.file("slow.gguf", model(MOE).read_bytes())
+        want = self.ok("run", "-m", path, *ARGS, "--digest").digest()
+        env = {"LD_PRELOAD": FAULTY_DISK, "FAULTY_FILE": str(path), "FAULTY_SHORT": "1"}
+        got = self.ok("run", "-m", path, *ARGS, "--digest", "--expert-cache", "100K", env=env)
+        self.assertEqual(got.digest(), want)
+
+    def test_a_file_that_is_shortened_while_it_streams(self):
+        path = self.file("cut.gguf", model(MOE).read_bytes())
+        begin, end = place_of(path, "blk.0.ffn_gate_exps.weight")
+        args = ("run", "-m", path, "-p", "hello", "-n", "3000", "--ignore-eos", "--expert-cache", "0K")
+        process = subprocess.Popen(
+            [harness.STOKER, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=harness.environment()
+        )
+        first = process.stdout.read(1)
+        os.truncate(path, (begin + end) // 2)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(len(first), 1, err)
+        error = self.error_of(process.returncode, err.decode())
+        for word in ("cut.gguf", "tensor 'blk.", "_exps.weight"):
+            self.assertIn(word, error)
+        self.assertLess(len(out), 3000 * 8)
