@@ -1,8 +1,8 @@
 #include "engine/bench_traffic.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "base/math.h"
 #include "model/exec.h"
 
 namespace stoker::engine {
@@ -27,7 +27,7 @@ void add_product(const model::Matrix& w, int64_t rows, Sums& sums) {
 /// Experts as if chosen evenly: of n, each row takes k others than those it has already.
 void add_experts(const model::Step& step, int64_t rows, Sums& sums) {
   const auto n = static_cast<double>(step.moe.n_experts), k = static_cast<double>(step.moe.n_used);
-  const double active = n * (1 - std::pow(1 - k / n, static_cast<double>(rows)));
+  const double active = n * (1 - math::pow(1 - k / n, static_cast<double>(rows)));
   for (const model::Target& target : model::targets_of(step)) {
     Sums one;
     add_product(*target.w, rows * step.moe.n_used, one);

@@ -1,5 +1,6 @@
 #include "engine/synth_blocks.h"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -83,7 +84,7 @@ SynthBlocks::SynthBlocks(TensorType type, float deviation)
     }
   } else if (type == TensorType::kMXFP4) {
     // Three powers of two, the smallest 2^-3 to 2^-2 of the deviation: the values' is 1 to 2 times what was wanted.
-    const int least = 127 + std::ilogb(deviation / 4);
+    const auto least = static_cast<int>(std::bit_cast<uint32_t>(deviation / 4) >> 23);  // its exponent
     for (size_t i = 0; i < scale_.size(); ++i) scale_[i] = static_cast<uint16_t>(least + static_cast<int>(i % 3));
   } else {
     set_scales(1.0f / 64);

@@ -3,11 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/math.h"
+
 namespace stoker::engine {
 namespace {
 
-/// P(N(0, 1) <= x), and the x that gives it.
-double normal(double x) { return std::erfc(-x * 0.70710678118654752) / 2; }
+double density(double x) { return math::exp(-x * x / 2) * 0.3989422804014327; }
+
+/// P(N(0, 1) <= x) within 7.5e-8 (Abramowitz and Stegun, 26.2.17), and the x that gives it.
+double normal(double x) {
+  if (x < 0) return 1 - normal(-x);
+  const double t = 1 / (1 + 0.2316419 * x);
+  const double sum = t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
+  return 1 - density(x) * sum;
+}
 double normal_inverse(double p) {
   double low = -9, high = 9;
   for (int i = 0; i < 60; ++i) {
@@ -45,7 +54,7 @@ std::vector<double> choice_shares(std::span<const double> offsets, size_t used) 
         for (size_t j = 0; i + j < used; ++j) fewer += before[e][i] * after[j];
       }
       const double z = t - offsets[e];
-      shares[e] += std::exp(-z * z / 2) * 0.3989422804014327 * kStep * fewer;
+      shares[e] += density(z) * kStep * fewer;
       add_event(after, normal(offsets[e] - t));
     }
   }
@@ -56,7 +65,7 @@ std::vector<double> choice_shares(std::span<const double> offsets, size_t used) 
 
 std::vector<double> zipf_shares(int64_t n, int64_t used, double exponent) {
   std::vector<double> weights(static_cast<size_t>(n)), shares(weights.size());
-  for (size_t i = 0; i < weights.size(); ++i) weights[i] = std::pow(static_cast<double>(i + 1), -exponent);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = math::pow(static_cast<double>(i + 1), -exponent);
   const double cap = std::max(kMostChosen, static_cast<double>(used) / static_cast<double>(n));
   double rest = static_cast<double>(used), sum = 0;
   for (const double weight : weights) sum += weight;

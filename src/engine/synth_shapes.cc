@@ -88,6 +88,16 @@ constexpr SynthKey kTinyGlm[] = {
     {"expert_count", 16},          {"expert_used_count", 4},         {"expert_feed_forward_length", 256},
     {"expert_shared_count", 1},    {"leading_dense_block_count", 1}, {"expert_weights_norm", true},
     {"expert_weights_scale", 2.5}, {"rope.dimension_count", 32}};
+constexpr SynthKey kTinyLing[] = {{"expert_count", 16},
+                                  {"expert_used_count", 4},
+                                  {"expert_feed_forward_length", 256},
+                                  {"expert_shared_count", 2},
+                                  {"expert_weights_norm", true}};
+constexpr SynthKey kTinyLing2[] = {
+    {"expert_count", 16},          {"expert_used_count", 4},         {"expert_feed_forward_length", 256},
+    {"expert_shared_count", 1},    {"leading_dense_block_count", 1}, {"expert_weights_norm", true},
+    {"expert_weights_scale", 2.5}, {"rope.dimension_count", 32},     {"expert_group_count", 4},
+    {"expert_group_used_count", 2}};
 constexpr SynthKey kTinyGranite[] = {{"embedding_scale", 12.0}, {"residual_scale", 0.22}, {"attention.scale", 0.015625},
                                      {"logit_scale", 6.0},      {"expert_count", 16},     {"expert_used_count", 4}};
 constexpr SynthKey kTinyGptOss[] = {{"expert_count", 16},
@@ -153,6 +163,10 @@ constexpr SynthShape kShapes[] = {
     {"tiny-ernie4_5", "ernie4_5", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
     {"tiny-ernie4_5-moe", "ernie4_5-moe", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyErnie, kSelection},
     {"tiny-glm4moe", "glm4moe", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyGlm, kGlm},
+    {"tiny-bailingmoe", "bailingmoe", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kTinyLing},
+    {"tiny-bailingmoe2", "bailingmoe2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kTinyLing2, kSelection},
+    {"tiny-dots1", "dots1", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-5, kTinyGlm, kSelection},
+    {"tiny-minimax-m2", "minimax-m2", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-6, kTinyExperts, kSelection},
     {"tiny-granite", "granite", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kGranite2B},
     {"tiny-granitemoe", "granitemoe", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-6, kTinyGranite},
     {"tiny-gpt-oss", "gpt-oss", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyGptOss, {}, "mxfp4"},

@@ -1,12 +1,12 @@
 #include "model/experts/policy.h"
 
-#include <cmath>
+#include "base/math.h"
 
 namespace stoker::model {
 
 EvictionPolicy::EvictionPolicy(Kind kind, int64_t n_keys, double half_life)
     : kind_(kind),
-      per_token_(std::exp2(1 / half_life)),
+      per_token_(math::pow(2, 1 / half_life)),
       counts_(static_cast<size_t>(n_keys), 0.0),
       last_(static_cast<size_t>(n_keys), 0) {}
 
@@ -16,7 +16,7 @@ void EvictionPolicy::use(int64_t key, int64_t n) {
 }
 
 void EvictionPolicy::end_call(int64_t n_tokens) {
-  weight_ *= std::pow(per_token_, static_cast<double>(n_tokens));
+  weight_ *= math::pow(per_token_, static_cast<double>(n_tokens));
   if (weight_ < 1e100) return;
   for (double& count : counts_) count /= weight_;
   weight_ = 1;
