@@ -12,6 +12,7 @@
 #include "base/progress.h"
 #include "base/str_cat.h"
 #include "cli/common.h"
+#include "cli/profile.h"
 #include "cli/synth_file.h"
 #include "engine/generate.h"
 
@@ -24,7 +25,8 @@ struct Args {
   int64_t n = -1;  ///< Below 0: up to the context's end.
   bool seed_given = false;
   engine::SamplerOptions sampler;
-  bool ignore_eos = false, json = false, digest = false;
+  bool ignore_eos = false, json = false, digest = false, profile = false;
+  std::string profile_path;
 };
 
 nlohmann::json to_json(const engine::Generated& g, const Args& args) {
@@ -60,19 +62,11 @@ void print_memory(engine::Engine& engine) {
 void print_experts(const engine::Engine& engine) {
   const model::ExpertStore* experts = engine.experts();
   if (!experts || !log_enabled(LogLevel::kInfo)) return;
-  const model::ExpertStore::Stats s = experts->stats();
-  const double hits = s.requests > 0 ? 100 * static_cast<double>(s.hits) / static_cast<double>(s.requests) : 0;
-  std::fprintf(stderr, "experts: %lld slots, %d lanes, %s, evicts by %s\n", static_cast<long long>(experts->n_slots()),
-               experts->lanes(), experts->mode().c_str(),
-               experts->policy() == model::EvictionPolicy::Kind::kCounts ? "use counts" : "recency");
-  std::fprintf(stderr,
-               "experts: %llu requests, %.1f %% hits, %llu joined, %llu foreseen, %llu misses, %llu evicted, %llu "
-               "passed through, "
-               "%s read, waited %.2f s\n",
-               static_cast<unsigned long long>(s.requests), hits, static_cast<unsigned long long>(s.joined),
-               static_cast<unsigned long long>(s.foreseen), static_cast<unsigned long long>(s.misses),
-               static_cast<unsigned long long>(s.evictions), static_cast<unsigned long long>(s.pass_throughs),
-               format_bytes(s.bytes_read).c_str(), static_cast<double>(s.wait_ns) / 1e9);
+  const bool by_counts = experts->policy() == model::EvictionPolicy::Kind::kCounts;
+  std::fprintf(stderr, "experts: %lld slots, %d reads in flight, %s, %s goes first\n",
+               static_cast<long long>(experts->n_slots()), experts->lanes(), experts->mode().c_str(),
+               by_counts ? "what is used least" : "what was not used longest");
+  std::fprintf(stderr, "experts: %s\n", expert_line(experts->stats()).c_str());
 }
 
 int run(Args& args) {
@@ -95,6 +89,8 @@ int run(Args& args) {
   options.ignore_end = args.ignore_eos;
   options.digest = args.digest ? &digest : nullptr;
   options.cancel = &cancelled;
+  engine::Profiler profiler(**engine);
+  if (args.profile || !args.profile_path.empty()) options.profiler = &profiler;
   auto positions = engine::positions_for(**engine, *prompt, options);
   if (!positions) return fail(positions.error());
 
@@ -124,6 +120,10 @@ int run(Args& args) {
   if (!args.json) print_statistics(*generated, **engine);
   print_memory(**engine);
   print_experts(**engine);
+  if (args.profile) print_profile(profiler, **engine);
+  if (!args.profile_path.empty()) {
+    if (auto status = save_profile(profiler, **engine, args.profile_path); !status) return fail(status.error());
+  }
   if (args.digest) std::fprintf(stderr, "digest: %s\n", digest.hex().c_str());
   return kOk;
 }
@@ -151,6 +151,11 @@ Command make_run(CLI::App& root) {
   app->add_flag("--ignore-eos", args->ignore_eos, "Go on past end tokens, and keep them");
   app->add_flag("--json", args->json, "Print one JSON object instead of the text");
   app->add_flag("--digest", args->digest, "Print a digest of all logits that were sampled from, on stderr");
+  app->add_flag("--profile", args->profile,
+                "Print what prefill and decode took: time, faults, experts, the cache of experts; on stderr");
+  app->add_option("--profile-json", args->profile_path,
+                  "Write the same to a file as JSON, with how often each layer chose each expert")
+      ->type_name("FILE");
   return {app, [args, app] {
             args->seed_given = app->count("--seed") > 0;
             return run(*args);

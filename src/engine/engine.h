@@ -89,6 +89,7 @@ class Engine {
   /// Null unless experts are streamed.
   const model::ExpertStore* experts() const { return model_->experts(); }
   model::Runner& runner() { return *runner_; }
+  const model::Runner& runner() const { return *runner_; }
   model::KvPool& kv() { return *kv_; }
   double load_seconds() const { return load_seconds_; }
 

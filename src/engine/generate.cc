@@ -31,10 +31,13 @@ class Generation {
 
   Result<Generated> run() {
     auto start = Clock::now();
+    begin_phase();
     STOKER_TRY(bool read, prefill());
     if (read && limit_ > 0) choose();
     out_.prefill_seconds = seconds_since(start);
+    end_phase("prefill", sequence_.length());
     start = Clock::now();
+    begin_phase();
     while (read && !done_) {
       const int32_t token = out_.tokens.back();
       STOKER_TRY_STATUS(forward({&token, 1}, true));
@@ -42,11 +45,19 @@ class Generation {
       choose();
     }
     out_.decode_seconds = seconds_since(start);
+    end_phase("decode", out_.decode_tokens);
     flush(utf8_.finish());
     return std::move(out_);
   }
 
  private:
+  void begin_phase() {
+    if (options_.profiler) options_.profiler->begin();
+  }
+  void end_phase(const char* name, int64_t tokens) {
+    if (options_.profiler) options_.profiler->end(name, tokens);
+  }
+
   /// False when cancelled on the way.
   Result<bool> prefill() {
     const auto n = static_cast<int64_t>(prompt_.size());

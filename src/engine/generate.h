@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "engine/digest.h"
 #include "engine/engine.h"
+#include "engine/profile.h"
 #include "engine/sampler.h"
 
 namespace stoker::engine {
@@ -32,6 +33,7 @@ struct GenerateOptions {
   std::function<bool(std::string_view)> on_text{};
   /// Prompt rows read so far, of all; between calls of the prefill. May be empty.
   std::function<void(int64_t done, int64_t all)> on_prefill{};
+  Profiler* profiler = nullptr;  ///< Takes the phases `prefill` and `decode`.
 };
 
 struct Generated {

@@ -28,27 +28,43 @@ Range all_rows(std::span<const int32_t> tokens) { return {0, static_cast<int64_t
 
 }  // namespace
 
-Result<std::unique_ptr<Decoder>> Decoder::from_file(const gguf::File& file, Options options) {
+Result<std::unique_ptr<Decoder>> Decoder::from_file(const gguf::File& file, Options options, ReadOptions read) {
   auto decoder = std::unique_ptr<Decoder>(new Decoder(options.memory_bytes));
   Decoder& d = *decoder;
   STOKER_TRY(d.pool_, Pool::create({.n_threads = options.threads}));
-  STOKER_TRY(d.model_, Model::from_gguf(file, options.load, d.ledger_, *d.pool_));
+  STOKER_TRY(d.model_, Model::prepare(file, options.load));
+  if (d.model_->expert_index().layers.empty()) read.residency = {};
+  STOKER_TRY_STATUS(d.model_->read(file, d.ledger_, *d.pool_, std::move(read)));
   const int64_t pages = (options.positions + kernels::kTilePositions - 1) / kernels::kTilePositions;
   STOKER_TRY(d.kv_, KvPool::create(d.ledger_, d.model_->plan().kv, {.n_pages = pages}));
-  STOKER_TRY(d.runner_, Runner::create(d.model_->plan(), *d.pool_, d.ledger_, {.max_rows = options.max_rows}));
+  STOKER_TRY(d.runner_, Runner::create(d.model_->plan(), *d.pool_, d.ledger_,
+                                       {.max_rows = options.max_rows,
+                                        .experts = d.model_->experts(),
+                                        .embedding = d.model_->embedding_reader()}));
   return decoder;
 }
 
 Result<std::unique_ptr<Decoder>> Decoder::from_gguf(const std::string& path, Options options) {
   STOKER_TRY(gguf::File file, gguf::File::open(path));
-  return from_file(file, std::move(options));
+  return from_file(file, std::move(options), {});
+}
+
+Result<std::unique_ptr<Decoder>> Decoder::from_gguf_with_expert_cache(const std::string& path, uint64_t budget_bytes,
+                                                                      Options options) {
+  STOKER_TRY(gguf::File file, gguf::File::open(path));
+  auto kept = std::make_unique<gguf::File>(std::move(file));
+  STOKER_TRY(std::unique_ptr<Decoder> decoder, from_file(*kept, std::move(options),
+                                                         {.residency = {.stream_experts = true, .read_embedding = true},
+                                                          .experts = {.budget_bytes = budget_bytes}}));
+  decoder->file_ = std::move(kept);
+  return decoder;
 }
 
 Result<std::unique_ptr<Decoder>> Decoder::new_random_small(ModelConfig config, int64_t n_layers, int64_t vocab,
                                                            uint64_t seed, Options options) {
   STOKER_TRY(std::string bytes, random_model(std::move(config), n_layers, vocab, seed));
   STOKER_TRY(gguf::File file, gguf::File::parse(std::as_bytes(std::span(bytes)), "random model"));
-  return from_file(file, std::move(options));
+  return from_file(file, std::move(options), {});
 }
 
 Result<Decoder::LogitsAndHidden> Decoder::call(Batch batch) {

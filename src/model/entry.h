@@ -35,6 +35,10 @@ class Decoder {
 
   /// Loads a file. Errors as in gguf::File::open and Model::from_gguf.
   static Result<std::unique_ptr<Decoder>> from_gguf(const std::string& path, Options options);
+  /// The same with experts streamed through a cache of so many bytes (ExpertStore::Options::budget_bytes), as is an
+  /// untied embedding. For a dense model that of from_gguf.
+  static Result<std::unique_ptr<Decoder>> from_gguf_with_expert_cache(const std::string& path, uint64_t budget_bytes,
+                                                                      Options options);
   /// A model of `config`'s shape with random F32 weights, but `n_layers` layers and `vocab` tokens: to test plumbing,
   /// never to judge quality. The same numbers on every machine. kInvalidArgument: a shape that cannot be.
   static Result<std::unique_ptr<Decoder>> new_random_small(ModelConfig config, int64_t n_layers, int64_t vocab,
@@ -77,6 +81,11 @@ class Decoder {
     return forward_multi_seq(tokens, positions, states);
   }
 
+  /// Hits, misses, evictions and so on; all zero while the experts are resident.
+  ExpertStore::Stats expert_store_stats() const {
+    return model_->experts() ? model_->experts()->stats() : ExpertStore::Stats{};
+  }
+
   Ledger& ledger() { return ledger_; }
   Pool& pool() { return *pool_; }
   KvPool& kv() { return *kv_; }
@@ -84,9 +93,10 @@ class Decoder {
 
  private:
   explicit Decoder(uint64_t memory_bytes) : ledger_(memory_bytes) {}
-  static Result<std::unique_ptr<Decoder>> from_file(const gguf::File& file, Options options);
+  static Result<std::unique_ptr<Decoder>> from_file(const gguf::File& file, Options options, ReadOptions read);
   Result<LogitsAndHidden> call(Batch batch);
 
+  std::unique_ptr<gguf::File> file_;  // Where something of it is still read.
   Ledger ledger_;
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<Model> model_;

@@ -118,6 +118,7 @@ struct Experts {
   int32_t* all = nullptr;              ///< [n_experts]: 0, 1 and so on.
   size_t n_layers = 0;                 ///< With experts.
   int64_t n_last_rows = 0;             ///< Tokens of the last of them.
+  uint64_t* counts = nullptr;          ///< [layers with experts][n_experts]: tokens that went there, ever.
 };
 
 struct Exec {

@@ -102,6 +102,8 @@ class Runner {
   int64_t max_rows() const { return options_.max_rows; }
   /// Rows of logits that fit at once.
   int64_t max_logits() const { return logits_rows_; }
+  /// Tokens that went to each expert since the runner was made: [layers with experts][n_experts].
+  std::span<const uint64_t> expert_counts() const { return expert_counts_; }
   const Plan& plan() const { return plan_; }
   Pool& pool() const { return pool_; }
 
@@ -146,6 +148,7 @@ class Runner {
   Buffer activations_, quantized_, experts_, logits_, scratch_;
   Exec exec_;  ///< What all chunks begin with.
   Experts experts_state_;
+  std::vector<uint64_t> expert_counts_;
   std::unique_ptr<ExpertRequest> request_, ahead_;
   ReadErrors read_errors_;
   bool cancelled_ = false;

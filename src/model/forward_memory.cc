@@ -134,6 +134,8 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   r.place_buffers(s);
   if (s.experts > 0) r.place_experts(s);
   r.reserve_lists();
+  r.expert_counts_.resize(plan.expert_steps.size() * static_cast<size_t>(plan.moe.n_experts));
+  r.experts_state_.counts = r.expert_counts_.data();
   if (options.experts) {
     r.request_ = std::make_unique<ExpertRequest>(*options.experts);
     r.ahead_ = std::make_unique<ExpertRequest>(*options.experts);

@@ -42,6 +42,30 @@ std::vector<Row> one_by_one(Decoder& decoder, std::span<const int32_t> text, Seq
   return rows;
 }
 
+TEST(Entry, FromGgufWithExpertCacheGivesTheSameBitsAndCounts) {
+  const auto text = tokens(50);
+  const std::string path = testing::tiny_path("gpt-oss-mxfp4");
+  auto resident = open("gpt-oss-mxfp4");
+  EXPECT_EQ(resident->expert_store_stats().requests, 0u);
+  Sequence a = resident->new_state();
+  const auto want = one_by_one(*resident, text, a);
+  for (const uint64_t budget : {uint64_t{0}, resident->model().expert_index().bytes() / 3}) {
+    auto streamed = Decoder::from_gguf_with_expert_cache(path, budget, {});
+    ASSERT_TRUE(streamed) << streamed.error().message;
+    Sequence b = (*streamed)->new_state();
+    expect_bits(one_by_one(**streamed, text, b), want);
+    const ExpertStore::Stats stats = (*streamed)->expert_store_stats();
+    const ModelConfig& config = (*streamed)->model().config();
+    EXPECT_EQ(stats.requests, static_cast<uint64_t>(50 * config.n_layers * config.n_used_experts));
+    EXPECT_GT(stats.bytes_read, 0u);
+    EXPECT_EQ(stats.resident_bytes > 0, budget > 0);
+    EXPECT_EQ(stats.pass_throughs > 0, budget == 0);
+  }
+  auto dense = Decoder::from_gguf_with_expert_cache(testing::tiny_path("llama"), 0, {});
+  ASSERT_TRUE(dense) << dense.error().message;
+  EXPECT_EQ((*dense)->expert_store_stats().requests, 0u);
+}
+
 TEST(Entry, ForwardTokenPagedMatchesForwardTokenBitIdentical) {
   auto decoder = open("llama");
   const auto text = tokens(70);

@@ -396,6 +396,38 @@ TEST_P(Streamed, AnyCacheAnyPolicyAnyThreads) {
   }
 }
 
+/// A prompt read in one call takes each expert from the file at most once, however long it is and however small the
+/// cache.
+TEST_P(Streamed, LongPromptReadsEachExpertOnce) {
+  const std::string path = tiny_path(GetParam());
+  const int64_t n = std::getenv("STOKER_LONG_TESTS") ? 16384 : 2048;
+  const ExpertIndex index = Loaded(path).model->expert_index();
+  uint64_t in_file = 0;
+  for (const ExpertIndex::Layer& layer : index.layers) {
+    for (const auto& expert : layer.experts) {
+      for (size_t p = 0; p < kProjections; ++p) {
+        in_file += expert[p].row_bytes * static_cast<uint64_t>(layer.matrices[p]->n_out);
+      }
+    }
+  }
+  for (const uint64_t budget : {uint64_t{0}, index.bytes() / 4}) {
+    Loaded loaded(path, {.isa = available_isas().back(),
+                         .threads = 2,
+                         .positions = n,
+                         .max_rows = n,
+                         .chunk_rows = 256,
+                         .stream = true,
+                         .experts = {.budget_bytes = budget}});
+    const auto tokens = text(loaded.n_vocab(), static_cast<size_t>(n), 6);
+    Sequence sequence(*loaded.kv);
+    const Span span{.sequence = &sequence, .tokens = tokens, .logits = {n - 1, n}};
+    ASSERT_TRUE(loaded.runner->forward({&span, 1}));
+    const ExpertStore::Stats stats = loaded.model->experts()->stats();
+    EXPECT_LE(stats.bytes_read, in_file);
+    EXPECT_GT(stats.bytes_read, in_file / 2);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Tiny, Streamed, ::testing::Values("mixtral", "olmoe", "qwen2moe", "qwen3moe", "gpt-oss-mxfp4"),
                          [](const auto& tested) {
                            std::string name = tested.param;

@@ -1,8 +1,8 @@
 // Experts at work: each active expert's matrices times all rows that go to it, wave by wave.
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 
+#include "base/math.h"
 #include "model/exec.h"
 
 namespace stoker::model {
@@ -31,6 +31,15 @@ void sort_by_expert(const MoeSpec& moe, Experts& rows) noexcept {
 #ifndef NDEBUG
   std::fill_n(rows.produced, rows.n, 0);
 #endif
+}
+
+void count_uses(const MoeSpec& moe, Experts& experts) noexcept {
+  uint64_t* of_layer = experts.counts + moe.index * static_cast<size_t>(moe.n_experts);
+  for (int64_t i = 0; i < experts.n_active; ++i) {
+    const int32_t expert = experts.active[i];
+    experts.uses[i] = experts.first[expert + 1] - experts.first[expert];
+    of_layer[expert] += static_cast<uint64_t>(experts.uses[i]);
+  }
 }
 
 /// As many rows of an expert as the wave still takes. False: none.
@@ -103,10 +112,6 @@ void next_wave(const Step& step, Exec& exec) noexcept {
 
 /// Asks the store for the active experts.
 void start_request(const Step& step, Experts& experts) noexcept {
-  for (int64_t i = 0; i < experts.n_active; ++i) {
-    const int32_t expert = experts.active[i];
-    experts.uses[i] = experts.first[expert + 1] - experts.first[expert];
-  }
   const auto n = static_cast<size_t>(experts.n_active);
   const bool few = experts.n <= experts.wave_rows;
   using Order = ExpertRequest::Order;
@@ -251,8 +256,8 @@ void read_ahead(const Plan& plan, Experts& experts, size_t index) noexcept {
   if (!experts.ahead || index >= experts.n_layers) return;
   const bool gathered = plan.expert_steps[index] > plan.n_steps_to_store;
   const auto n = static_cast<double>(plan.moe.n_experts), k = static_cast<double>(plan.moe.n_used);
-  const double missed = std::pow(1 - k / n, static_cast<double>(gathered ? experts.n_last_rows : experts.n_rows));
-  if (missed > kMostInVain) return;
+  const double missed = math::pow(1 - k / n, static_cast<double>(gathered ? experts.n_last_rows : experts.n_rows));
+  if (!(missed <= kMostInVain)) return;
   const auto n_all = static_cast<size_t>(plan.moe.n_experts);
   experts.ahead->start(index, {experts.all, n_all}, {}, ExpertRequest::Order::kAhead);
 }
@@ -262,6 +267,7 @@ void experts_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   Experts& experts = *exec.experts;
   if (worker.index() == 0) {
     sort_by_expert(step.moe, experts);
+    count_uses(step.moe, experts);
     experts.n_taken = 0;
     experts.current = -1;
     if (experts.request) start_request(step, experts);

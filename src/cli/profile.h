@@ -1,0 +1,18 @@
+// What `stoker run --profile` says.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "engine/profile.h"
+
+namespace stoker::cli {
+
+/// Counters of the expert store in a line, without its end.
+std::string expert_line(const model::ExpertStore::Stats& stats);
+/// A few lines per phase, on standard error.
+void print_profile(const engine::Profiler& profiler, const engine::Engine& engine);
+/// The same as JSON with the route histogram, to `path`.
+Status save_profile(const engine::Profiler& profiler, const engine::Engine& engine, const std::string& path);
+
+}  // namespace stoker::cli
