@@ -163,10 +163,9 @@ class ExpertRequest {
     kByProjection,  ///< Gates and ups of all, then all downs: for those who take all at once.
     kAhead,         ///< As kByExpert, for experts that are not wanted yet: this is no use of them.
   };
-  /// A request made ahead may be finished once another has asked for those that are wanted indeed: reads of the others
-  /// that have not begun are cancelled.
   /// Asks for `experts`, all different, of entry `layer` of ExpertIndex::layers; `uses` says how many tokens want each
-  /// (empty: one). What an earlier `start` asked for must have been given back.
+  /// (empty: one). What an earlier `start` asked for must have been given back. A request made ahead is finished once
+  /// another has asked for those that are wanted indeed: reads of the others that have not begun are cancelled.
   void start(size_t layer, std::span<const int32_t> experts, std::span<const int32_t> uses, Order order);
 
   enum class Take {
