@@ -22,6 +22,13 @@ std::optional<Isa> isa_of(const std::string& name) {
   return std::nullopt;
 }
 
+std::optional<gguf::TensorType> type_of(const std::string& name) {
+  for (uint32_t id = 0; id < 64; ++id) {
+    if (gguf::type_info(id) && gguf::type_info(id)->name == name) return static_cast<gguf::TensorType>(id);
+  }
+  return std::nullopt;
+}
+
 /// Throws what nlohmann throws.
 StoredFigures from_json(const Json& json) {
   StoredFigures s{.cpu = json.at("cpu"),
@@ -40,6 +47,13 @@ StoredFigures from_json(const Json& json) {
   }
   for (const Json& read : json.at("disk")) {
     s.disk.push_back({read.at("bytes"), read.at("depth"), read.at("bytes_per_second"), read.at("reads_per_second")});
+  }
+  if (!json.contains("kernels")) return s;
+  for (const Json& kernel : json.at("kernels")) {
+    const auto isa = isa_of(kernel.at("isa"));
+    const auto type = type_of(kernel.at("type"));
+    if (!isa || !type) continue;
+    s.kernels.push_back({*isa, kernel.at("threads"), {*type, kernel.at("rows"), kernel.at("bytes_per_second")}});
   }
   return s;
 }
@@ -76,8 +90,16 @@ Json to_json(const StoredFigures& s) {
                     {"bytes_per_second", d.bytes_per_second},
                     {"reads_per_second", d.reads_per_second}});
   }
-  return {{"cpu", s.cpu}, {"processors", s.usable}, {"measured_at", s.measured_at}, {"quick", s.quick},
-          {"read", read}, {"peak", peak},           {"disk_path", s.disk_path},     {"disk", disk}};
+  Json json = {{"cpu", s.cpu}, {"processors", s.usable}, {"measured_at", s.measured_at}, {"quick", s.quick},
+               {"read", read}, {"peak", peak},           {"disk_path", s.disk_path},     {"disk", disk}};
+  for (const auto& k : s.kernels) {
+    json["kernels"].push_back({{"isa", isa_name(k.isa)},
+                               {"threads", k.threads},
+                               {"type", gguf::type_name(k.rate.type)},
+                               {"rows", k.rate.rows},
+                               {"bytes_per_second", k.rate.bytes}});
+  }
+  return json;
 }
 
 std::string figures_path() {
@@ -108,7 +130,12 @@ Status save_figures(const StoredFigures& stored) {
   }
   StoredFigures kept = stored;
   const auto before = load_figures();
-  if (before && !before->quick && stored.quick) return Ok{};
+  if (before && !before->quick && stored.quick) {
+    if (stored.kernels.empty()) return Ok{};
+    kept = *before;
+    kept.kernels = stored.kernels;
+  }
+  if (before && kept.kernels.empty()) kept.kernels = before->kernels;
   if (before && kept.disk.empty() && (stored.quick || !before->quick)) {
     kept.disk = before->disk;
     kept.disk_path = before->disk_path;

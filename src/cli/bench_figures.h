@@ -8,6 +8,7 @@
 
 #include "engine/bench_disk.h"
 #include "engine/bench_machine.h"
+#include "engine/plan_rates.h"
 
 namespace stoker::cli {
 
@@ -19,6 +20,13 @@ struct StoredFigures {
   engine::MachineFigures figures{};
   std::vector<engine::DiskRead> disk{};
   std::string disk_path{};
+  /// How fast products of some rows go through weights of a type: measured where a plan needs it.
+  struct Kernel {
+    Isa isa{};
+    int threads = 0;
+    engine::MachineRates::Kernel rate{};
+  };
+  std::vector<Kernel> kernels{};
 };
 
 nlohmann::ordered_json to_json(const StoredFigures& stored);
@@ -27,8 +35,8 @@ nlohmann::ordered_json to_json(const StoredFigures& stored);
 std::string figures_path();
 /// Those of this machine; nothing when there are none, or none that can be read.
 std::optional<StoredFigures> load_figures();
-/// Keeps those of other machines, and the disk of this one where `stored` has none. Quick ones replace no others. kIo,
-/// kCorrupt: name the file.
+/// Keeps those of other machines, and disk and kernels of this one where `stored` has none. Quick ones replace no
+/// others, but for kernels. kIo, kCorrupt: name the file.
 Status save_figures(const StoredFigures& stored);
 
 /// "3 days", "5 hours", "12 min"

@@ -54,6 +54,10 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
   app.add_option("-m,--model", args.path, "GGUF file, or any shard of a split one, or synth:SHAPE[:TYPE]")
       ->required()
       ->type_name("FILE");
+  add_engine_options(app, args);
+}
+
+void add_engine_options(CLI::App& app, ModelArgs& args) {
   const auto set_memory = [&args](const std::string& text) {
     const auto bytes = parse_size(text);
     if (!bytes) throw CLI::ValidationError(str_cat("--memory: ", bytes.error().message));
@@ -95,7 +99,7 @@ Status load(engine::Engine& engine, const engine::Engine::Needs& needs) {
   return engine.load(needs, [&](uint64_t bytes) { progress.add(bytes); });
 }
 
-Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
+Result<engine::EngineOptions> engine_options(const ModelArgs& args) {
   const auto bad = [](std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; };
   engine::EngineOptions options{.memory_bytes = args.memory_bytes,
                                 .threads = args.threads,
@@ -112,8 +116,13 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
     if (at == 0 || at == std::string::npos) return bad(str_cat("--override ", quoted(text), ": wanted KEY=VALUE"));
     options.overrides[text.substr(0, at)] = text.substr(at + 1);
   }
-  STOKER_TRY(options.path, model_file(args.path));
   if (args.yarn_truncate) options.overrides["rope.scaling.yarn_truncate"] = "1";
+  return options;
+}
+
+Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args) {
+  STOKER_TRY(engine::EngineOptions options, engine_options(args));
+  STOKER_TRY(options.path, model_file(args.path));
   return engine::Engine::open(std::move(options));
 }
 

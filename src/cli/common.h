@@ -67,6 +67,10 @@ struct ModelArgs {
   std::vector<std::string> overrides;
 };
 void add_model_options(CLI::App& app, ModelArgs& args);
+/// Those but the model itself.
+void add_engine_options(CLI::App& app, ModelArgs& args);
+/// Without `path`. Errors of the user are kInvalidArgument.
+Result<engine::EngineOptions> engine_options(const ModelArgs& args);
 /// Checks the options and opens the file. Errors of the user are kInvalidArgument.
 Result<std::unique_ptr<engine::Engine>> open_engine(const ModelArgs& args);
 /// Engine::load with a progress bar on a terminal.
@@ -107,6 +111,7 @@ Command make_inspect(CLI::App& root);
 Command make_perplexity(CLI::App& root);
 Command make_bench(CLI::App& root);
 Command make_synth(CLI::App& root);
+Command make_plan(CLI::App& root);
 Command make_completion(CLI::App& root);
 
 }  // namespace stoker::cli

@@ -41,13 +41,19 @@ Status write_synth(const engine::Synth& synth, const std::string& path, int thre
       path, *pool, ledger, [&](uint64_t bytes) { progress.add(bytes); }, &cancelled);
 }
 
-Result<std::string> model_file(const std::string& model) {
-  if (!model.starts_with(kScheme)) return model;
-  const std::string name = model.substr(kScheme.size());
+std::optional<engine::SynthOptions> synth_options(const std::string& model) {
+  const bool is_named = model.starts_with(kScheme);
+  const std::string name = is_named ? model.substr(kScheme.size()) : model;
   const size_t colon = std::min(name.find(':'), name.size());
   engine::SynthOptions options{.shape = name.substr(0, colon)};
   if (colon < name.size()) options.type = name.substr(colon + 1);
-  STOKER_TRY(const engine::Synth synth, engine::Synth::plan(std::move(options)));
+  if (!is_named && !engine::find_synth_shape(options.shape)) return std::nullopt;
+  return options;
+}
+
+Result<std::string> model_file(const std::string& model) {
+  if (!model.starts_with(kScheme)) return model;
+  STOKER_TRY(const engine::Synth synth, engine::Synth::plan(*synth_options(model)));
   STOKER_TRY(std::string path, synth_path(synth));
   if (exists(path)) return path;
   std::fprintf(stderr, "stoker: writing %s of random weights: %s\n", format_bytes(synth.tensor_bytes()).c_str(),

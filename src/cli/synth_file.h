@@ -1,6 +1,7 @@
 // Models of random weights by name, in place of a file: -m synth:SHAPE[:TYPE].
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -15,6 +16,9 @@ Result<std::string> synth_path(const engine::Synth& synth);
 
 /// Writes it, with a progress bar on a terminal; Ctrl-C leaves nothing behind. `threads` 0: as many as help.
 Status write_synth(const engine::Synth& synth, const std::string& path, int threads = 0);
+
+/// What "synth:SHAPE[:TYPE]" asks for; SHAPE[:TYPE] alone, if there is such a shape. Nothing: it is something else.
+std::optional<engine::SynthOptions> synth_options(const std::string& model);
 
 /// `model` as it is, or the path of the file that "synth:SHAPE[:TYPE]" stands for, written first where it is not there.
 Result<std::string> model_file(const std::string& model);

@@ -21,6 +21,10 @@ struct DiskRead {
 struct DiskOptions {
   std::string path{};  ///< A file, which is read, or a folder, where one is written that no crash leaves behind.
   bool quick = false;  ///< Too short to be exact: for tests.
+  std::vector<int64_t> sizes{4096, 16384, 65536, 262144, 1 << 20, 4 << 20};  ///< Of the reads. Not where `quick`.
+  std::vector<int> depths{1, 4, 16};
+  int milliseconds = 500;  ///< For each.
+  int64_t run_bytes = 0;   ///< From each random place on, one read after the other, of whoever is free; 0: one read.
   const std::atomic<bool>* cancel = nullptr;
   std::function<void()> on_step{};
   uint64_t steps() const;  ///< How often on_step is called.

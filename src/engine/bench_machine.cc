@@ -38,7 +38,7 @@ MachineFigures::Read measure_read(Pool& pool, const Buffer& buffer, const Machin
   using Clock = std::chrono::steady_clock;
   const int64_t part = static_cast<int64_t>(buffer.size()) / pool.size() / kReadUnit * kReadUnit;
   const int64_t slice = std::min(part, kSliceBytes);
-  const double seconds = options.quick ? 0 : 3;
+  const double seconds = options.quick ? 0 : options.read_seconds;
   std::vector<Clock::time_point> starts(static_cast<size_t>(pool.size()));
   std::vector<double> rates;
   rates.reserve(options.quick ? 3 : 10000);

@@ -36,6 +36,7 @@ struct MachineFigures {
 struct MachineOptions {
   std::vector<int> threads{};  ///< Counts to measure; each runs on that many threads, usable processors or not.
   bool quick = false;          ///< Too short to be exact: for tests.
+  double read_seconds = 3;     ///< For memory, with each count.
   const std::atomic<bool>* cancel = nullptr;
   std::function<void()> on_step{};
   /// How often on_step is called.

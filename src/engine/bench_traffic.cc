@@ -8,35 +8,55 @@
 namespace stoker::engine {
 namespace {
 
-struct Sums {
-  double bytes = 0, int8_ops = 0;
-};
-
 /// The rows of a call that a step works on: all of them, or, from the last layer's attention on, those that want
 /// outputs.
 struct Rows {
   int64_t all = 0, outputs = 0;
 };
 
-void add_product(const model::Matrix& w, int64_t rows, Sums& sums) {
-  sums.bytes += static_cast<double>(w.bytes());
-  if (kernels::activation_form(w.type) == kernels::ActForm::kF32) return;
-  sums.int8_ops += 2 * static_cast<double>(w.n_out) * static_cast<double>(w.n_in * rows);
+void add_product(const model::Matrix& w, double rows, CallTraffic& sums) {
+  const CallTraffic::Product one{.type = w.type,
+                                 .rows = rows,
+                                 .bytes = static_cast<double>(w.bytes()),
+                                 .operations = 2 * static_cast<double>(w.n_out) * static_cast<double>(w.n_in) * rows};
+  for (CallTraffic::Product& p : sums.products) {
+    if (p.type != one.type || p.rows != rows || p.of_experts) continue;
+    p.bytes += one.bytes;
+    p.operations += one.operations;
+    return;
+  }
+  sums.products.push_back(one);
 }
 
 /// Experts as if chosen evenly: of n, each row takes k others than those it has already.
-void add_experts(const model::Step& step, int64_t rows, Sums& sums) {
+void add_experts(const model::Step& step, int64_t rows, CallTraffic& sums) {
   const auto n = static_cast<double>(step.moe.n_experts), k = static_cast<double>(step.moe.n_used);
   const double active = n * (1 - math::pow(1 - k / n, static_cast<double>(rows)));
+  sums.active_experts.push_back(active);
   for (const model::Target& target : model::targets_of(step)) {
-    Sums one;
-    add_product(*target.w, rows * step.moe.n_used, one);
-    sums.bytes += active * one.bytes;
-    sums.int8_ops += one.int8_ops;
+    const model::Matrix& w = *target.w;
+    const double each = active > 0 ? static_cast<double>(rows) * k / active : 0;
+    sums.products.push_back(
+        {.type = w.type,
+         .rows = each,
+         .bytes = active * static_cast<double>(w.bytes()),
+         .operations = 2 * static_cast<double>(w.n_out) * static_cast<double>(w.n_in) * active * each,
+         .of_experts = true});
   }
 }
 
-void add_attention(const model::Step& step, const BenchCall& call, int64_t depth, Sums& sums) {
+/// Pairs of a query and a position that it sees, of queries [begin, end).
+double pairs_seen(int64_t begin, int64_t end, int64_t window) {
+  const auto triangle = [](int64_t n) { return static_cast<double>(n) * static_cast<double>(n + 1) / 2; };
+  if (window <= 0) return triangle(end) - triangle(begin);
+  const auto up_to = [&](int64_t n) {
+    const int64_t growing = std::min(n, window);
+    return triangle(growing) + static_cast<double>(n - growing) * static_cast<double>(window);
+  };
+  return up_to(end) - up_to(begin);
+}
+
+void add_attention(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
   const model::AttentionSpec& a = step.attention;
   const auto position_bytes = static_cast<double>(a.n_kv_heads * (a.kv.k_tile_bytes + a.kv.v_tile_bytes)) /
                               static_cast<double>(kernels::kTilePositions);
@@ -44,42 +64,55 @@ void add_attention(const model::Step& step, const BenchCall& call, int64_t depth
     if (step.outputs_only && !piece.wants_logits) continue;
     const int64_t first_query = depth + (step.outputs_only ? piece.end - 1 : piece.begin);
     const int64_t begin = a.window > 0 ? std::max<int64_t>(0, first_query - a.window + 1) : 0;
-    sums.bytes += position_bytes * static_cast<double>(depth + piece.end - begin);
+    sums.kv_bytes += position_bytes * static_cast<double>(depth + piece.end - begin);
+    sums.attention_operations +=
+        2 * static_cast<double>(a.n_heads * (a.k_dim + a.v_dim)) * pairs_seen(first_query, depth + piece.end, a.window);
   }
 }
 
-void add_call(const model::Model& model, const BenchCall& call, int64_t depth, Sums& sums) {
+}  // namespace
+
+CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64_t depth) {
+  CallTraffic sums;
   const model::Plan& plan = model.plan();
   Rows rows;
   for (const BenchPiece& piece : call) {
     rows.all += piece.end - piece.begin;
     rows.outputs += piece.wants_logits;
   }
-  const size_t n_steps = rows.outputs > 0 ? plan.steps.size() : plan.n_steps_to_store;
+  sums.n_steps = static_cast<int64_t>(rows.outputs > 0 ? plan.steps.size() : plan.n_steps_to_store);
   bool outputs_only = false;
-  for (size_t i = 0; i < n_steps; ++i) {
-    const model::Step& step = plan.steps[i];
+  for (int64_t i = 0; i < sums.n_steps; ++i) {
+    const model::Step& step = plan.steps[static_cast<size_t>(i)];
     outputs_only |= step.outputs_only;
     const int64_t n_rows = outputs_only ? rows.outputs : rows.all;
     if (step.run == model::experts_step) {
       add_experts(step, n_rows, sums);
     } else {
-      for (const model::Target& target : model::targets_of(step)) add_product(*target.w, n_rows, sums);
+      for (const model::Target& target : model::targets_of(step)) {
+        add_product(*target.w, static_cast<double>(n_rows), sums);
+      }
     }
     if (step.run == model::attention_step) add_attention(step, call, depth, sums);
   }
-  if (rows.outputs > 0) add_product(*plan.head.w, rows.outputs, sums);
+  if (rows.outputs > 0) add_product(*plan.head.w, static_cast<double>(rows.outputs), sums);
   const model::Matrix& embedding = model.weights().embedding;
-  sums.bytes += static_cast<double>(embedding.group_bytes * rows.all) / 16;
+  sums.embedding_bytes = static_cast<double>(embedding.group_bytes * rows.all) / 16;
+  return sums;
 }
 
-}  // namespace
-
 BenchTraffic bench_traffic(const model::Model& model, const BenchCase& test, int64_t batch) {
-  Sums sums;
-  for (const BenchCall& call : bench_calls(test, batch)) add_call(model, call, test.depth, sums);
+  double bytes = 0, int8_ops = 0;
+  for (const BenchCall& call : bench_calls(test, batch)) {
+    const CallTraffic sums = call_traffic(model, call, test.depth);
+    bytes += sums.kv_bytes + sums.embedding_bytes;
+    for (const CallTraffic::Product& p : sums.products) {
+      bytes += p.bytes;
+      if (kernels::activation_form(p.type) != kernels::ActForm::kF32) int8_ops += p.operations;
+    }
+  }
   const auto tokens = static_cast<double>(test.tokens());
-  return {.bytes_per_token = sums.bytes / tokens, .int8_ops_per_token = sums.int8_ops / tokens};
+  return {.bytes_per_token = bytes / tokens, .int8_ops_per_token = int8_ops / tokens};
 }
 
 }  // namespace stoker::engine

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/bench_case.h"
 #include "model/model.h"
@@ -15,6 +16,24 @@ struct BenchTraffic {
   /// Operations (a multiplication and an addition are two) of the matrix products that work on int8.
   double int8_ops_per_token = 0;
 };
+
+/// What one forward pass asks of the machine.
+struct CallTraffic {
+  struct Product {
+    gguf::TensorType type{};
+    double rows = 0;   ///< That multiply each matrix: of an expert, those that go to it.
+    double bytes = 0;  ///< Of the matrices, each once.
+    double operations = 0;
+    bool of_experts = false;
+  };
+  std::vector<Product> products;       ///< Those of one type and as many rows are one.
+  std::vector<double> active_experts;  ///< In each layer that has any, if they are chosen evenly.
+  double kv_bytes = 0;
+  double attention_operations = 0;
+  double embedding_bytes = 0;
+  int64_t n_steps = 0;
+};
+CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64_t depth);
 
 BenchTraffic bench_traffic(const model::Model& model, const BenchCase& test, int64_t batch);
 

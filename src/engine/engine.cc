@@ -48,6 +48,11 @@ uint64_t default_memory_limit() {
 }
 
 Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
+  STOKER_TRY(gguf::File file, gguf::File::open(options.path));
+  return open(std::move(options), std::move(file));
+}
+
+Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options, gguf::File file) {
   auto engine = std::unique_ptr<Engine>(new Engine);
   Engine& e = *engine;
   e.options_ = std::move(options);
@@ -61,7 +66,6 @@ Result<std::unique_ptr<Engine>> Engine::open(EngineOptions options) {
   e.ledger_ = std::make_unique<Ledger>(e.options_.memory_bytes ? e.options_.memory_bytes : default_memory_limit());
   e.hold("process", Ledger::kProcessBytes);
   STOKER_TRY(e.pool_, make_pool(e.options_));
-  STOKER_TRY(gguf::File file, gguf::File::open(e.options_.path));
   e.file_ = std::make_unique<gguf::File>(std::move(file));
   e.hold("vocabulary", e.file_->header_bytes() + text::Tokenizer::memory_bytes(*e.file_));
   if (e.file_->tensors().empty() && e.file_->find("tokenizer.ggml.model")) {
@@ -142,10 +146,12 @@ Placement Engine::placement(const Needs& needs) const {
 
 /// What takes the least memory: nothing can be had below it.
 Placement Engine::smallest(const Needs& needs) const {
-  const bool may_stream = !model_->expert_index().layers.empty();
-  return {.residency = may_stream ? kStreamed : model::Residency{},
-          .expert_budget = options_.expert_cache_bytes.value_or(0),
-          .max_rows = std::max<int64_t>(1, needs.max_rows)};
+  const Placement resident{.max_rows = std::max<int64_t>(1, needs.max_rows)};
+  if (model_->expert_index().layers.empty()) return resident;
+  const Placement streamed{kStreamed, options_.expert_cache_bytes.value_or(0), resident.max_rows};
+  // The windows for reads may be more than all experts of a tiny model.
+  const bool less = total(memory(needs, resident)) <= total(memory(needs, streamed));
+  return less && !options_.expert_cache_bytes ? resident : streamed;
 }
 
 /// Pages for each sequence in `share` of the memory that is left besides them.
@@ -178,11 +184,30 @@ Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
   return std::min(most, pages * kPage);
 }
 
+Status Engine::fits(const Needs& needs) const {
+  const std::vector<Ledger::Line> wanted = memory(needs, placement(needs));
+  if (total(wanted) <= ledger_->available()) return Ok{};
+  return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(needs, smallest(needs)))};
+}
+
+uint64_t Engine::smallest_limit(const Needs& needs) const {
+  return round_up<uint64_t>(ledger_->used() + total(memory(needs, smallest(needs))), 1u << 20);
+}
+
+void Engine::set_limit(uint64_t memory_bytes) {
+  std::vector<Ledger::Line> lines = ledger_->lines();
+  lines.insert(lines.end(), not_held_.begin(), not_held_.end());
+  held_.clear();
+  not_held_.clear();
+  ledger_ = std::make_unique<Ledger>(memory_bytes);
+  for (const Ledger::Line& line : lines) hold(line.name, line.bytes);
+}
+
 Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_bytes) {
   const auto start = std::chrono::steady_clock::now();
+  STOKER_TRY_STATUS(fits(needs));
   placement_ = placement(needs);
   const std::vector<Ledger::Line> wanted = memory(needs, placement_);
-  if (total(wanted) > ledger_->available()) return Error{ErrorCode::kOutOfMemory, ledger_->refusal(wanted)};
   // Where the limit has room for the file, it stays in the page cache, and the next start is fast.
   auto cache = BulkReader::Cache::kSpare;
   const uint64_t file_bytes = model_->file_bytes(placement_.residency);

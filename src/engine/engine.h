@@ -49,6 +49,9 @@ class Engine {
   /// kNotFound, kIo, kCorrupt, kUnsupported: name the file and the place. kInvalidArgument: an option.
   static Result<std::unique_ptr<Engine>> open(EngineOptions options);
 
+  /// The same with a file that is open already. Its header alone will do for everything before `load`.
+  static Result<std::unique_ptr<Engine>> open(EngineOptions options, gguf::File file);
+
   /// What a run needs reserved.
   struct Needs {
     int64_t positions = 0;    ///< Key-value memory, all sequences together.
@@ -67,6 +70,13 @@ class Engine {
   /// `on_bytes` hears, from any thread, how many bytes of `model().file_bytes()` have been read; may be empty.
   Status load(const Needs& needs, const std::function<void(uint64_t)>& on_bytes = {});
 
+  /// kOutOfMemory: `load` would refuse, with this error.
+  Status fits(const Needs& needs) const;
+  /// The least limit, in whole MiB, with which it would not.
+  uint64_t smallest_limit(const Needs& needs) const;
+  /// Another limit in place of EngineOptions::memory_bytes. Before `load`.
+  void set_limit(uint64_t memory_bytes);
+
   /// Charges what stands before the sizes of all else are known: a long text, say. What does not fit is refused by
   /// `load`, whose table then has everything. Before `load`.
   void hold(const std::string& name, uint64_t bytes);
@@ -78,6 +88,7 @@ class Engine {
   const text::Tokenizer* tokenizer() const { return tokenizer_.get(); }
   const std::string& tokenizer_error() const { return tokenizer_error_; }
   Ledger& ledger() { return *ledger_; }
+  const Ledger& ledger() const { return *ledger_; }
   Pool& pool() { return *pool_; }
 
   /// Where a run that needs this would have the weights, and the lines of memory that it would charge.

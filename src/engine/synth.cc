@@ -107,6 +107,7 @@ Result<Synth> Synth::plan(SynthOptions options) {
 std::string Synth::name() const { return name_of(*plan_); }
 uint64_t Synth::tensor_bytes() const { return plan_->bytes; }
 int64_t Synth::n_parameters() const { return plan_->n_parameters; }
+Result<std::string> Synth::header() const { return header_of(*plan_); }
 
 Status Synth::write(const std::string& path, Pool& pool, Ledger& ledger, const std::function<void(uint64_t)>& on_bytes,
                     const std::atomic<bool>* cancel) const {

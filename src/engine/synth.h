@@ -44,6 +44,9 @@ class Synth {
   uint64_t tensor_bytes() const;
   int64_t n_parameters() const;
 
+  /// What the file begins with: all but the weights. Takes what the vocabulary needs (synth_vocabulary_bytes).
+  Result<std::string> header() const;
+
   /// Writes the file at `path`, or leaves what is there as it was. Takes 2 MiB a thread and what the vocabulary needs.
   /// `on_bytes` hears, from any thread, of tensor_bytes(); may be empty. `cancel` asks to stop; may be null.
   /// kIo: no room, or writing failed. kOutOfMemory, kCancelled.

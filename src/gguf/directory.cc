@@ -134,8 +134,8 @@ Error place_error(const Cursor& cursor, const TensorInfo& tensor, std::string_vi
 }
 
 /// Makes offsets absolute once it is known that data lie inside the file.
-Status place(const Cursor& cursor, uint64_t data_begin, Directory& directory) {
-  const uint64_t size = cursor.source().size();
+Status place(const Cursor& cursor, uint64_t data_begin, File::Options options, Directory& directory) {
+  const uint64_t size = options.header_only ? std::numeric_limits<uint64_t>::max() : cursor.source().size();
   for (TensorInfo& tensor : directory.tensors) {
     const uint64_t room = data_begin <= size ? size - data_begin : 0;
     if (data_begin > size || tensor.offset > room || tensor.bytes > room - tensor.offset)
@@ -198,7 +198,7 @@ Result<Directory> read_directory(Cursor& cursor, uint64_t count, uint64_t alignm
   const auto data_begin = checked_round_up(cursor.position(), alignment);
   if (!data_begin)
     return Error{ErrorCode::kCorrupt, str_cat(cursor.source().name(), ": the tensor data would begin past 2^64")};
-  STOKER_TRY_STATUS(place(cursor, *data_begin, out));
+  STOKER_TRY_STATUS(place(cursor, *data_begin, options, out));
   STOKER_TRY_STATUS(check_overlap(cursor, out.tensors));
   note_gaps(*data_begin, alignment, out);
   return out;

@@ -37,6 +37,7 @@ class File {
  public:
   struct Options {
     bool allow_unknown_types = false;  ///< For `inspect`: keep tensors of unknown type (bytes 0) instead of refusing.
+    bool header_only = false;  ///< For `parse`: the bytes are a header alone, and tensors may lie anywhere behind it.
   };
   /// Opens `path`; when it is any shard of a split model (`-00002-of-00005.gguf`), finds and opens all of them.
   /// kNotFound, kIo, kCorrupt, kUnsupported: name the file, the field and the byte position, and what to do.

@@ -219,8 +219,10 @@ void route_step(const Step&, Exec&, Worker&) noexcept;      ///< Experts of each
 void experts_step(const Step&, Exec&, Worker&) noexcept;    ///< Each active expert times its rows, of all chunks.
 void combine_step(const Step&, Exec&, Worker&) noexcept;    ///< branch = sum of the experts' outputs in order of rank.
 
-/// Starts reading the experts of layer `index` among those with experts, where a call of so many tokens will want most
-/// of them: the disk then works while the steps before them do.
+/// Whether a call of so many tokens will want most of the experts, if they are chosen evenly.
+bool reads_ahead(const MoePlan& moe, int64_t n_rows) noexcept;
+/// Starts reading the experts of layer `index` among those with experts, where reads_ahead: the disk then works while
+/// the steps before them do.
 void read_ahead(const Plan& plan, Experts& experts, size_t index) noexcept;
 
 /// Some groups of 16 rows of one matrix times rows [row_begin, row_end) of the activations; `y` is the output of row 0.

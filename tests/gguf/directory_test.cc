@@ -94,6 +94,22 @@ TEST(Directory, UnknownTypesAreRefusedByNumber) {
                    {str_cat("type ", removed, " ("), "was removed", "convert"});
 }
 
+TEST(Directory, AHeaderAloneIsEnoughWhereItIsAskedFor) {
+  Raw raw;
+  raw.header(2, 0).tensor("a", {1024, 4096}, kF32, 0).tensor("b", {8}, kF32, uint64_t{1} << 40).pad();
+  expect_refused(raw.bytes(), kCorrupt, {"tensor 'a'", "truncated"});
+  const Result<File> file = parse(raw.bytes(), {.header_only = true});
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->tensors()[0].bytes, uint64_t{16} << 20);
+  std::array<std::byte, 8> nothing;
+  EXPECT_FALSE(file->read_tensor(file->tensors()[0], 0, nothing));
+  Raw far;
+  far.header(1, 0).tensor("a", {8}, kF32, ~uint64_t{0} - 31).pad();
+  const Result<File> beyond = parse(far.bytes(), {.header_only = true});
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, kCorrupt);
+}
+
 TEST(Directory, UnknownTypesCanBeListed) {
   Raw raw;
   raw.header(3, 0).tensor("a", {8}, kF32, 0).tensor("b", {7, 3}, 156, 32).tensor("c", {8}, kF32, 64).pad().zeros(96);

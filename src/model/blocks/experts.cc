@@ -252,12 +252,15 @@ void activate(const Step& step, Exec& exec, Worker& worker) noexcept {
 
 }  // namespace
 
+bool reads_ahead(const MoePlan& moe, int64_t n_rows) noexcept {
+  const auto n = static_cast<double>(moe.n_experts), k = static_cast<double>(moe.n_used);
+  return math::pow(1 - k / n, static_cast<double>(n_rows)) <= kMostInVain;
+}
+
 void read_ahead(const Plan& plan, Experts& experts, size_t index) noexcept {
   if (!experts.ahead || index >= experts.n_layers) return;
   const bool gathered = plan.expert_steps[index] > plan.n_steps_to_store;
-  const auto n = static_cast<double>(plan.moe.n_experts), k = static_cast<double>(plan.moe.n_used);
-  const double missed = math::pow(1 - k / n, static_cast<double>(gathered ? experts.n_last_rows : experts.n_rows));
-  if (!(missed <= kMostInVain)) return;
+  if (!reads_ahead(plan.moe, gathered ? experts.n_last_rows : experts.n_rows)) return;
   const auto n_all = static_cast<size_t>(plan.moe.n_experts);
   experts.ahead->start(index, {experts.all, n_all}, {}, ExpertRequest::Order::kAhead);
 }

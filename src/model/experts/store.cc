@@ -129,6 +129,12 @@ std::vector<Ledger::Line> ExpertStore::memory(const ExpertIndex& index, uint64_t
           {"expert reads", BulkReader::window_bytes(piece_bytes(index)) * static_cast<uint64_t>(kMostLanes), 0}};
 }
 
+int64_t ExpertStore::slots_for(const ExpertIndex& index, uint64_t budget_bytes) {
+  int64_t n = 0;
+  for (const Class& c : classes_for(index, budget_bytes)) n += c.n_slots;
+  return n;
+}
+
 ExpertStore::ExpertStore(const gguf::File& file, ExpertIndex index, const kernels::Table& table, Options options)
     : index_(std::move(index)),
       table_(table),

@@ -55,6 +55,8 @@ class ExpertStore {
 
   /// What `open` charges, by name.
   static std::vector<Ledger::Line> memory(const ExpertIndex& index, uint64_t budget_bytes);
+  /// How many slots it would have.
+  static int64_t slots_for(const ExpertIndex& index, uint64_t budget_bytes);
   /// Charges the slots to `ledger` and starts the threads that read; reads no expert yet. `file` and `table` must
   /// outlive it. kOutOfMemory: the ledger refuses; the message has the numbers.
   static Result<std::unique_ptr<ExpertStore>> open(const gguf::File& file, ExpertIndex index,

@@ -1,0 +1,107 @@
+#include "engine/plan_rates.h"
+
+#include <algorithm>
+
+#include "kernels/table.h"
+
+namespace stoker::engine {
+namespace {
+
+// What products reach of memory's usual rate and, where kernels were not measured, of the instruction's peak.
+constexpr double kOfRead = 0.85, kOfPeak = 0.6;
+// The inner products of attention, of the peak of f32.
+constexpr double kAttentionOfPeak = 0.35;
+// Norms, rotations, activations and quantizing, beside the products of many rows.
+constexpr double kOfProducts = 0.12;
+// What the store gets of the disk's rate: a layer's few experts are soon read, and each time the last lanes are alone.
+constexpr double kOfDisk = 0.7;
+constexpr double kStepSeconds = 2.5e-6;
+
+bool is_float(gguf::TensorType type) { return kernels::activation_form(type) == kernels::ActForm::kF32; }
+
+double weights_per_byte(gguf::TensorType type) {
+  const auto info = gguf::type_info(static_cast<uint32_t>(type));
+  return info ? static_cast<double>(info->n_weights) / static_cast<double>(info->n_bytes) : 1;
+}
+
+}  // namespace
+
+const char* bound_name(Bound bound) {
+  return bound == Bound::kDisk ? "disk" : bound == Bound::kMemory ? "memory" : "arithmetic";
+}
+
+MachineRates MachineRates::guess(Isa isa, int threads) {
+  double int8 = 100e9, f32 = 40e9;
+  if (isa == Isa::kScalar) int8 = 10e9, f32 = 8e9;
+  if (isa == Isa::kAvxVnni) int8 = 200e9;
+  if (isa == Isa::kAvx512) int8 = 400e9, f32 = 100e9;
+  if (isa == Isa::kAmx) int8 = 1500e9, f32 = 100e9;
+  return {.read = std::min(15e9 * threads, 60e9),
+          .steady_read = std::min(10e9 * threads, 40e9),
+          .int8_ops = int8 * threads,
+          .float_ops = f32 * threads,
+          .disk = 1e9};
+}
+
+/// Between the counts of rows that were measured the time lies on a line, beyond the last on one through zero: more
+/// rows are so many times that many.
+double MachineRates::kernel_seconds_per_byte(gguf::TensorType type, double rows) const {
+  const Kernel *before = nullptr, *after = nullptr;
+  for (const Kernel& k : kernels) {
+    if (k.type != type || k.bytes <= 0) continue;
+    if (static_cast<double>(k.rows) <= rows) before = &k;
+    if (!after && static_cast<double>(k.rows) >= rows) after = &k;
+  }
+  if (before && after && before != after) {
+    const auto a = static_cast<double>(before->rows), b = static_cast<double>(after->rows);
+    return 1 / before->bytes + (1 / after->bytes - 1 / before->bytes) * (rows - a) / (b - a);
+  }
+  if (before) return std::max(1.0, rows / static_cast<double>(before->rows)) / before->bytes;
+  if (after) return 1 / after->bytes;
+  return 2 * rows * weights_per_byte(type) / (kOfPeak * (is_float(type) ? float_ops : int8_ops));
+}
+
+/// Kernels are measured in short pieces, which see memory at its best: a token takes long enough to see it as it is.
+double MachineRates::seconds_per_byte(gguf::TensorType type, double rows) const {
+  return std::max(1 / (kOfRead * steady_read), kernel_seconds_per_byte(type, rows));
+}
+
+double PassTime::least() const { return std::max({disk, memory, arithmetic}); }
+
+Bound PassTime::bound() const {
+  if (disk >= memory && disk >= arithmetic) return Bound::kDisk;
+  return memory >= arithmetic ? Bound::kMemory : Bound::kArithmetic;
+}
+
+PassTime pass_time(const CallTraffic& traffic, const MachineRates& rates, PassReads reads) {
+  PassTime t;
+  double bytes = traffic.kv_bytes + traffic.embedding_bytes;
+  for (const CallTraffic::Product& p : traffic.products) {
+    double seconds = p.bytes * rates.seconds_per_byte(p.type, p.rows);
+    if (p.rows > 16) seconds *= 1 + kOfProducts;
+    (p.of_experts ? t.experts : t.dense) += seconds;
+    bytes += p.bytes;
+    t.arithmetic += p.operations / (is_float(p.type) ? rates.float_ops : rates.int8_ops);
+  }
+  t.memory = bytes / rates.read;
+  t.attention = std::max(traffic.kv_bytes / (kOfRead * rates.steady_read),
+                         traffic.attention_operations / (kAttentionOfPeak * rates.float_ops));
+  t.steps = kStepSeconds * static_cast<double>(traffic.n_steps);
+  const double besides = t.dense + t.attention + t.steps;
+  if (reads.missed_bytes > 0) t.disk = reads.missed_bytes / rates.disk;
+  const double reading = t.disk / kOfDisk;
+  if (!reads.spare) {
+    t.total = besides + t.experts + reading;
+  } else if (reads.ahead) {
+    // Two lines of work side by side; one of them stands still while the first layer comes, or the last is multiplied.
+    const double work = besides + t.experts;
+    const auto n_layers = static_cast<double>(std::max<size_t>(1, traffic.active_experts.size()));
+    t.total = std::max(work, reading) + std::min(work, reading) / n_layers;
+  } else {
+    // A layer knows its experts only when its attention is done; then they are multiplied as they come.
+    t.total = besides + std::max(t.experts, reading);
+  }
+  return t;
+}
+
+}  // namespace stoker::engine

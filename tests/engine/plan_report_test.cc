@@ -1,0 +1,213 @@
+#include "engine/plan_report.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "engine/bench_case.h"
+#include "engine/synth.h"
+#include "tests/model/golden.h"
+
+namespace stoker::engine {
+namespace {
+
+constexpr uint64_t kMiB = 1u << 20;
+const char* const kMixtures[] = {"gpt-oss-mxfp4", "mixtral", "olmoe", "qwen2moe", "qwen3moe"};
+
+MachineRates rates() {
+  return {.read = 20e9, .steady_read = 20e9, .int8_ops = 500e9, .float_ops = 100e9, .kernels = {}, .disk = 1e9};
+}
+
+std::unique_ptr<Engine> open(const std::string& name, EngineOptions options = {}) {
+  options.path = model::testing::tiny_path(name);
+  if (options.memory_bytes == 0) options.memory_bytes = 1u << 30;
+  auto engine = Engine::open(std::move(options));
+  if (!engine) {
+    ADD_FAILURE() << engine.error().message;
+    std::abort();
+  }
+  return std::move(*engine);
+}
+
+PlanRun run_of(const Engine& engine, int64_t parallel = 1) {
+  auto run = PlanRun::of(engine, parallel);
+  if (!run) ADD_FAILURE() << run.error().message;
+  return run ? *run : PlanRun{};
+}
+
+std::map<std::string, uint64_t> by_name(const std::vector<Ledger::Line>& lines, bool peak) {
+  std::map<std::string, uint64_t> bytes;
+  for (const Ledger::Line& line : lines) {
+    // What is in the page cache is no need of the run.
+    if (line.name != "page cache") bytes[line.name] += peak ? line.peak : line.bytes;
+  }
+  return bytes;
+}
+
+TEST(PlanReport, LinesAreThoseOfTheLedgerOnceLoaded) {
+  for (const auto& name : {"llama", "gemma3", "gpt-oss-mxfp4", "olmoe"}) {
+    for (const std::optional<uint64_t> cache : {std::optional<uint64_t>(), std::optional<uint64_t>(200'000)}) {
+      if (cache && std::string(name) != "olmoe" && std::string(name) != "gpt-oss-mxfp4") continue;
+      auto engine = open(name, {.expert_cache_bytes = cache});
+      const PlanRun run = run_of(*engine, 2);
+      const auto report = plan_report(*engine, run, rates());
+      ASSERT_TRUE(report) << report.error().message;
+      uint64_t sum = 0;
+      for (const Ledger::Line& line : report->lines) sum += line.bytes;
+      EXPECT_EQ(report->bytes, sum);
+      const Status status = engine->load(run.needs);
+      ASSERT_TRUE(status) << status.error().message;
+      EXPECT_EQ(by_name(report->lines, false), by_name(engine->ledger().lines(), true)) << name;
+      EXPECT_EQ(report->placement.max_rows, engine->placement().max_rows);
+      EXPECT_EQ(report->placement.residency.stream_experts, engine->experts() != nullptr);
+      EXPECT_EQ(report->n_slots, engine->experts() ? engine->experts()->n_slots() : 0);
+    }
+  }
+}
+
+TEST(PlanReport, SlotsAreThoseOfTheStoreAtAnyLimit) {
+  for (const char* name : kMixtures) {
+    uint64_t smallest = 0;
+    {
+      auto engine = open(name);
+      smallest = engine->smallest_limit(run_of(*engine).needs);
+    }
+    for (const uint64_t more : {0, 1, 2}) {
+      auto engine = open(name, {.memory_bytes = smallest + more * kMiB, .context = 256});
+      const PlanRun run = run_of(*engine);
+      const auto report = plan_report(*engine, run, rates());
+      if (!report) continue;  // a longer context than the smallest's
+      ASSERT_TRUE(engine->load(run.needs));
+      EXPECT_EQ(report->n_slots, engine->experts() ? engine->experts()->n_slots() : 0) << name << " + " << more;
+    }
+  }
+}
+
+TEST(PlanReport, TheSmallestLimitWorksAndOneMiBLessDoesNot) {
+  for (const auto& name : {"llama", "gpt-oss-mxfp4", "mixtral"}) {
+    auto engine = open(name, {.context = 1024});
+    const PlanRun run = run_of(*engine);
+    const uint64_t smallest = engine->smallest_limit(run.needs);
+    engine->set_limit(smallest);
+    EXPECT_TRUE(engine->fits(run.needs)) << name;
+    engine->set_limit(smallest - kMiB);
+    const Status status = engine->fits(run.needs);
+    ASSERT_FALSE(status) << name;
+    EXPECT_EQ(status.error().code, ErrorCode::kOutOfMemory);
+    EXPECT_NE(status.error().message.find(std::to_string(smallest / kMiB) + "M"), std::string::npos);
+    EXPECT_FALSE(plan_report(*engine, run, rates()));
+    engine->set_limit(0);
+    EXPECT_TRUE(engine->load(run.needs)) << "the lines held before are kept";
+  }
+}
+
+/// The header of a shape, whose weights are nowhere.
+struct Shape {
+  std::string header;
+  std::unique_ptr<Engine> engine;
+  explicit Shape(const std::string& name, EngineOptions options = {}) {
+    auto synth = Synth::plan({.shape = name});
+    header = synth->header().value();
+    auto file = gguf::File::parse(std::as_bytes(std::span(header)), name, {.header_only = true});
+    if (!file) {
+      ADD_FAILURE() << file.error().message;
+      std::abort();
+    }
+    options.path = name;
+    engine = std::move(*Engine::open(std::move(options), std::move(*file)));
+  }
+};
+
+TEST(PlanLimits, MoreMemoryIsNeverSlower) {
+  Shape shape("gpt-oss-20b", {.memory_bytes = 6ull << 30, .threads = 2, .threads_exact = true, .context = 4096});
+  for (const int64_t parallel : {1, 4, 32}) {
+    const PlanRun run = run_of(*shape.engine, parallel);
+    const auto reports = plan_limits(*shape.engine, run, rates());
+    ASSERT_GE(reports.size(), 5u);
+    EXPECT_EQ(shape.engine->ledger().limit(), 6ull << 30);
+    for (size_t i = 1; i < reports.size(); ++i) {
+      EXPECT_LT(reports[i - 1].limit, reports[i].limit);
+      EXPECT_LE(reports[i - 1].decode.tokens, reports[i].decode.tokens) << parallel << ", " << i;
+      EXPECT_LE(reports[i - 1].hit_rate, reports[i].hit_rate);
+      EXPECT_LE(reports[i].bytes, reports[i].limit);
+    }
+    EXPECT_TRUE(reports.front().placement.residency.stream_experts);
+    EXPECT_FALSE(reports.back().placement.residency.stream_experts);
+    EXPECT_EQ(reports.back().hit_rate, 1);
+    EXPECT_EQ(reports.back().per_token.experts_disk, 0);
+    EXPECT_EQ(reports.back().limit, resident_limit(*shape.engine, run));
+  }
+}
+
+TEST(PlanReport, AnExpertComesFromTheCacheOrFromTheDisk) {
+  Shape shape("gpt-oss-20b", {.memory_bytes = 4ull << 30, .context = 4096});
+  const auto report = plan_report(*shape.engine, run_of(*shape.engine), rates());
+  ASSERT_TRUE(report);
+  // 24 layers, 4 of 32 experts, 17 bytes for 32 weights, three matrices of 2880 * 2880; the last layer as all others.
+  const double expert = 3 * 2880.0 * 2880 * 17 / 32, token = 24 * 4 * expert;
+  EXPECT_NEAR(report->per_token.experts_disk, token * (1 - report->hit_rate), 1);
+  EXPECT_GT(report->hit_rate, 0.1);
+  EXPECT_LT(report->hit_rate, 0.3);
+  EXPECT_NEAR(report->token_cycles * 4 / 32, report->hit_rate, 0.01);
+  EXPECT_EQ(report->decode.bound, Bound::kDisk);
+  EXPECT_NEAR(report->decode.least_tokens, 1e9 / report->per_token.experts_disk, 1e-3);
+  EXPECT_LT(report->decode.tokens, report->decode.least_tokens);
+  EXPECT_LT(report->decode_full.tokens, report->decode.tokens);
+}
+
+TEST(PlanReport, SequencesShareWhatTheyChoose) {
+  Shape shape("gpt-oss-20b", {.memory_bytes = 5ull << 30, .context = 1024});
+  const auto one = plan_report(*shape.engine, run_of(*shape.engine, 1), rates());
+  const auto eight = plan_report(*shape.engine, run_of(*shape.engine, 8), rates());
+  ASSERT_TRUE(one && eight);
+  const double shared = (1 - std::pow(1 - 4.0 / 32, 8)) * 32 / 4 / 8;
+  EXPECT_NEAR(eight->per_token.experts_disk / (1 - eight->hit_rate),
+              one->per_token.experts_disk / (1 - one->hit_rate) * shared, 1);
+  EXPECT_NEAR(eight->per_token.dense, one->per_token.dense / 8, one->per_token.dense / 50);
+}
+
+TEST(PassTime, NamesTheBound) {
+  const auto gpt = open("gpt-oss-mxfp4");
+  const CallTraffic token = call_traffic(gpt->model(), {{.end = 1, .wants_logits = true}}, 0);
+  const CallTraffic prompt = call_traffic(gpt->model(), {{.end = 512, .wants_logits = true}}, 0);
+  MachineRates machine = rates();
+  EXPECT_EQ(pass_time(token, machine, {}).bound(), Bound::kMemory);
+  EXPECT_EQ(pass_time(prompt, machine, {}).bound(), Bound::kArithmetic);
+  EXPECT_EQ(pass_time(token, machine, {.missed_bytes = 1e6}).bound(), Bound::kDisk);
+  machine.disk = 1e15;
+  EXPECT_EQ(pass_time(token, machine, {.missed_bytes = 1e6}).bound(), Bound::kMemory);
+  machine.int8_ops = 1e6;
+  EXPECT_EQ(pass_time(token, machine, {}).bound(), Bound::kArithmetic);
+}
+
+TEST(PassTime, WhatOverlapsIsCountedOnce) {
+  const CallTraffic call{.products = {{.type = gguf::TensorType::kQ8_0, .rows = 1, .bytes = 1e9, .of_experts = false},
+                                      {.type = gguf::TensorType::kQ8_0, .rows = 1, .bytes = 2e9, .of_experts = true}},
+                         .active_experts = {4, 4, 4, 4}};
+  MachineRates machine = rates();
+  machine.kernels = {{gguf::TensorType::kQ8_0, 1, 10e9}};
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {}).total, 0.3);
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.1e9 * 0.7, .spare = true}).total, 0.3)
+      << "read while they are multiplied";
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.7e9, .spare = true}).total, 1.1)
+      << "but not beside the dense part";
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.7e9, .spare = true, .ahead = true}).total, 1 + 0.3 / 4);
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.7e9, .ahead = true}).total, 1.3);
+}
+
+TEST(MachineRates, KernelsLieOnLinesBetweenWhatWasMeasured) {
+  using gguf::TensorType;
+  MachineRates machine = rates();
+  machine.kernels = {{TensorType::kQ8_0, 1, 10e9}, {TensorType::kQ8_0, 16, 5e9}, {TensorType::kQ8_0, 512, 0.5e9}};
+  EXPECT_DOUBLE_EQ(machine.seconds_per_byte(TensorType::kQ8_0, 1), 1e-10);
+  EXPECT_DOUBLE_EQ(machine.seconds_per_byte(TensorType::kQ8_0, 8.5), 1.5e-10);
+  EXPECT_DOUBLE_EQ(machine.seconds_per_byte(TensorType::kQ8_0, 512), 2e-9);
+  EXPECT_DOUBLE_EQ(machine.seconds_per_byte(TensorType::kQ8_0, 1024), 4e-9);
+  // Of a type that was not measured: memory's rate for one row, the instruction's for many.
+  EXPECT_NEAR(machine.seconds_per_byte(TensorType::kQ4_0, 1), 1 / 17e9, 1e-12);
+  EXPECT_GT(machine.seconds_per_byte(TensorType::kQ4_0, 512), 100 / 20e9);
+}
+
+}  // namespace
+}  // namespace stoker::engine
