@@ -14,7 +14,7 @@ constexpr double kAttentionOfPeak = 0.35;
 // Norms, rotations, activations and quantizing, beside the products of many rows.
 constexpr double kOfProducts = 0.12;
 // What the store gets of the disk's rate: a layer's few experts are soon read, and each time the last lanes are alone.
-constexpr double kOfDisk = 0.7;
+constexpr double kOfDisk = 0.8;
 constexpr double kStepSeconds = 2.5e-6;
 
 bool is_float(gguf::TensorType type) { return kernels::activation_form(type) == kernels::ActForm::kF32; }

@@ -188,12 +188,12 @@ TEST(PassTime, WhatOverlapsIsCountedOnce) {
   MachineRates machine = rates();
   machine.kernels = {{gguf::TensorType::kQ8_0, 1, 10e9}};
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {}).total, 0.3);
-  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.1e9 * 0.7, .spare = true}).total, 0.3)
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.1e9 * 0.8, .spare = true}).total, 0.3)
       << "read while they are multiplied";
-  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.7e9, .spare = true}).total, 1.1)
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.8e9, .spare = true}).total, 1.1)
       << "but not beside the dense part";
-  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.7e9, .spare = true, .ahead = true}).total, 1 + 0.3 / 4);
-  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.7e9, .ahead = true}).total, 1.3);
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.8e9, .spare = true, .ahead = true}).total, 1 + 0.3 / 4);
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.8e9, .ahead = true}).total, 1.3);
 }
 
 TEST(MachineRates, KernelsLieOnLinesBetweenWhatWasMeasured) {
