@@ -48,9 +48,6 @@ int fail(const Error& error) {
 int usage(std::string_view message) { return fail(Error{ErrorCode::kInvalidArgument, std::string(message)}); }
 
 void add_model_options(CLI::App& app, ModelArgs& args) {
-  // With it CLI11 reads the environment when this subcommand's options have been read, so that these win; without, it
-  // does so for all subcommands, called or not.
-  app.parse_complete_callback([] {});
   app.add_option("-m,--model", args.path, "GGUF file, or any shard of a split one, or synth:SHAPE[:TYPE]")
       ->required()
       ->type_name("FILE");
@@ -58,6 +55,9 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
 }
 
 void add_engine_options(CLI::App& app, ModelArgs& args) {
+  // With it CLI11 reads the environment when this subcommand's options have been read, so that these win; without, it
+  // does so for all subcommands, called or not.
+  app.parse_complete_callback([] {});
   const auto set_memory = [&args](const std::string& text) {
     const auto bytes = parse_size(text);
     if (!bytes) throw CLI::ValidationError(str_cat("--memory: ", bytes.error().message));
