@@ -366,10 +366,10 @@ TEST_P(Streamed, AnyCacheAnyPolicyAnyThreads) {
   using Kind = EvictionPolicy::Kind;
   using Cache = BulkReader::Cache;
   const How hows[] = {
-      {all, Kind::kRecency, Cache::kSpare, 2, 4, 32, 0},     {all / 2, Kind::kCounts, Cache::kSpare, 3, 2, 200, 33},
-      {all / 2, Kind::kRecency, Cache::kFill, 1, 8, 1, 0},   {all / 10, Kind::kCounts, Cache::kSpare, 4, 3, 17, 5},
-      {all / 10, Kind::kRecency, Cache::kSpare, 2, 1, 1, 0}, {one, Kind::kCounts, Cache::kSpare, 2, 4, 50, 7},
-      {one / 2, Kind::kRecency, Cache::kFill, 2, 2, 1, 0},   {0, Kind::kCounts, Cache::kSpare, 1, 1, 64, 0}};
+      {all, Kind::kRecency, Cache::kSpare, 2, 4, 32, 0},      {all / 2, Kind::kCounts, Cache::kSpare, 3, 2, 200, 33},
+      {all / 2, Kind::kLikelihood, Cache::kFill, 1, 8, 1, 0}, {all / 10, Kind::kLikelihood, Cache::kSpare, 4, 3, 17, 5},
+      {all / 10, Kind::kRecency, Cache::kSpare, 2, 1, 1, 0},  {one, Kind::kCounts, Cache::kSpare, 2, 4, 50, 7},
+      {one / 2, Kind::kRecency, Cache::kFill, 2, 2, 1, 0},    {0, Kind::kCounts, Cache::kSpare, 1, 1, 64, 0}};
   for (const How& how : hows) {
     Loaded loaded(
         path, {.isa = available_isas().back(),

@@ -100,10 +100,8 @@ bool watch(Pool& pool) {
   auto pool = std::move(Pool::create({.n_threads = 3})).value();
   auto model = std::move(Model::prepare(file, {})).value();
   const uint64_t some = stream ? model->expert_index().bytes() / 8 : 0;
-  bool fine =
-      static_cast<bool>(model->read(file, ledger, *pool,
-                                    {.residency = {.stream_experts = stream},
-                                     .experts = {.budget_bytes = some, .policy = EvictionPolicy::Kind::kCounts}}));
+  bool fine = static_cast<bool>(
+      model->read(file, ledger, *pool, {.residency = {.stream_experts = stream}, .experts = {.budget_bytes = some}}));
   auto kv = std::move(KvPool::create(ledger, model->plan().kv, {.n_pages = 16})).value();
   auto runner = std::move(Runner::create(model->plan(), *pool, ledger,
                                          {.max_rows = 128, .chunk_rows = stream ? 50 : 0, .experts = model->experts()}))

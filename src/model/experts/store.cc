@@ -13,12 +13,7 @@
 
 namespace stoker::model {
 
-/// Experts of one size, which share slots.
-struct ExpertStore::Class {
-  uint64_t slot_bytes = 0;
-  int64_t n_experts = 0;  ///< Of all layers.
-  int64_t n_slots = 0;
-  bool keeps = true;  ///< False: nothing stays in the slots.
+struct ExpertStore::Class : SlotClass {
   int32_t first = 0;
   std::vector<int32_t> evictable{};  ///< By slot from `first` on: its key, or -1.
   std::vector<int32_t> free{};
@@ -79,36 +74,15 @@ uint64_t now_ns() {
           .count());
 }
 
-double cycles(const ExpertIndex& index, uint64_t budget_bytes) {
-  return static_cast<double>(budget_bytes) / static_cast<double>(std::max<uint64_t>(1, index.cycle_bytes()));
-}
-
 }  // namespace
 
-/// The budget is shared out in proportion to what the sizes have in the file; what rounding leaves goes to the first.
 std::vector<ExpertStore::Class> ExpertStore::classes_for(const ExpertIndex& index, uint64_t budget_bytes) {
+  std::vector<uint64_t> expert_bytes;
+  for (const ExpertIndex::Layer& layer : index.layers) expert_bytes.push_back(layer.expert_bytes());
   std::vector<Class> classes;
-  for (const ExpertIndex::Layer& layer : index.layers) {
-    const uint64_t bytes = layer.expert_bytes();
-    auto same = std::find_if(classes.begin(), classes.end(), [&](const Class& c) { return c.slot_bytes == bytes; });
-    if (same == classes.end()) same = classes.insert(classes.end(), Class{.slot_bytes = bytes});
-    same->n_experts += static_cast<int64_t>(layer.experts.size());
-  }
-  const double share = std::min(1.0, static_cast<double>(budget_bytes) / static_cast<double>(index.bytes()));
-  uint64_t left = budget_bytes;
-  for (Class& c : classes) {
-    c.n_slots =
-        budget_bytes >= index.bytes() ? c.n_experts : static_cast<int64_t>(share * static_cast<double>(c.n_experts));
-    left -= static_cast<uint64_t>(c.n_slots) * c.slot_bytes;
-  }
   int32_t first = 0;
-  for (Class& c : classes) {
-    const auto more = std::min<uint64_t>(static_cast<uint64_t>(c.n_experts - c.n_slots), left / c.slot_bytes);
-    left -= more * c.slot_bytes;
-    c.n_slots += static_cast<int64_t>(more);
-    c.keeps = c.n_slots >= 2;
-    c.n_slots = std::max<int64_t>(c.n_slots, std::min<int64_t>(2, c.n_experts));
-    c.first = first;
+  for (const SlotClass& c : share_slots(expert_bytes, index.n_experts, budget_bytes)) {
+    classes.push_back({c, first, {}, {}});
     first += static_cast<int32_t>(c.n_slots);
   }
   return classes;
@@ -140,11 +114,12 @@ ExpertStore::ExpertStore(const gguf::File& file, ExpertIndex index, const kernel
       table_(table),
       own_reader_(options.reader ? nullptr : std::make_unique<FileReader>(file, options.cache)),
       reader_(options.reader ? options.reader : own_reader_.get()),
-      policy_kind_(options.policy ? *options.policy : EvictionPolicy::kind_for(cycles(index_, options.budget_bytes))),
+      policy_kind_(options.policy),
       piece_bytes_(piece_bytes(index_)),
       classes_(classes_for(index_, options.budget_bytes)),
       slot_of_(index_.layers.size() * static_cast<size_t>(index_.n_experts), -1),
-      policy_(policy_kind_, static_cast<int64_t>(slot_of_.size())) {
+      policy_(policy_kind_, static_cast<int64_t>(slot_of_.size()), EvictionPolicy::kHalfLife,
+              {.n_experts = index_.n_experts, .n_used = index_.n_used}) {
   for (const ExpertIndex::Layer& layer : index_.layers) {
     const uint64_t bytes = layer.expert_bytes();
     const auto c =

@@ -19,6 +19,7 @@
 #include "kernels/table.h"
 #include "model/experts/index.h"
 #include "model/experts/policy.h"
+#include "model/experts/slots.h"
 
 namespace stoker::model {
 
@@ -47,7 +48,7 @@ class ExpertStore {
     /// budget, and nothing stays in them.
     uint64_t budget_bytes = 0;
     int lanes = 0;  ///< Reads in flight; 0: as many as the disk rewards, measured when the store is opened.
-    std::optional<EvictionPolicy::Kind> policy{};  ///< Default: EvictionPolicy::kind_for.
+    EvictionPolicy::Kind policy = EvictionPolicy::kDefault;
     BulkReader::Cache cache = BulkReader::Cache::kSpare;
     ExpertReader* reader = nullptr;  ///< In place of one over the file (tests). Must outlive the store.
   };

@@ -48,9 +48,9 @@ TEST(Policy, NegativeKeysAreNoCandidates) {
 TEST(Policy, AHalfLifeHalvesCounts) {
   EvictionPolicy policy(Kind::kCounts, 2);
   policy.use(0, 8);
-  for (int token = 0; token < 128; ++token) policy.end_call(1);
+  for (int token = 0; token < 64; ++token) policy.end_call(1);
   EXPECT_NEAR(policy.count(0), 4, 1e-9);
-  policy.end_call(256);  // one long call ages as much as many short ones
+  policy.end_call(128);  // one long call ages as much as many short ones
   EXPECT_NEAR(policy.count(0), 1, 1e-9);
   policy.use(1);
   policy.use(1);
@@ -74,7 +74,7 @@ TEST(Policy, RecencyForgetsWhatCountsRemember) {
 }
 
 TEST(Policy, CountsStayTrueOverManyTokens) {
-  // Weights double every 128 tokens: after 43 000 of them they have passed 1e100 and are brought back.
+  // Weights double every 64 tokens: after 21 000 of them they have passed 1e100 and are brought back.
   EvictionPolicy policy(Kind::kCounts, 3);
   double want = 0;
   for (int token = 0; token < 300000; ++token) {
@@ -104,10 +104,40 @@ TEST(Policy, TheLongestCallLeavesNumbers) {
   EXPECT_EQ(policy.victim(Keys{0, 1}), 1);
 }
 
-TEST(Policy, KindByTokenCycles) {
-  EXPECT_EQ(EvictionPolicy::kind_for(0), Kind::kCounts);
-  EXPECT_EQ(EvictionPolicy::kind_for(1.99), Kind::kCounts);
-  EXPECT_EQ(EvictionPolicy::kind_for(2), Kind::kRecency);
+TEST(Policy, LikelihoodFollowsWhatBringsExpertsBack) {
+  // Two layers of four, one expert per token. Expert 0 is popular in both; each other choice is made twice in a row.
+  for (const bool repeats : {false, true}) {
+    EvictionPolicy policy(Kind::kLikelihood, 8, 64, {.n_experts = 4, .n_used = 1});
+    int other = 0;
+    for (int token = 0; token < 400; ++token) {
+      const bool popular = repeats ? token / 2 % 2 == 0 : token % 2 == 0;
+      if (!popular && (!repeats || token % 2 == 0)) other = other % 3 + 1;
+      for (int layer = 0; layer < 2; ++layer) policy.use(4 * layer + (popular ? 0 : other));
+      policy.end_call(1);
+    }
+    // The popular one has the largest share, and the one used last is likely again only where choices repeat.
+    if (repeats) {
+      EXPECT_NEAR(policy.persistence(), 0.3, 0.15);
+    } else {
+      EXPECT_EQ(policy.persistence(), 0);
+    }
+    EXPECT_NE(policy.victim(Keys{0, other % 3 + 1}), 0);
+    EXPECT_EQ(policy.victim(Keys{other, other % 3 + 1}), 1);
+    EXPECT_EQ(policy.victim(Keys{4, other % 3 + 1}), 1);
+  }
+}
+
+TEST(Policy, LikelihoodStandsUnusedKeysAndLongCalls) {
+  EvictionPolicy policy(Kind::kLikelihood, 6, 64, {.n_experts = 3, .n_used = 2});
+  EXPECT_EQ(policy.victim(Keys{5, 1}), 0);  // read ahead: nothing was used yet
+  for (int64_t key : {0, 1, 2, 3, 4, 5}) policy.use(key, key == 2 ? 100 : 200);
+  policy.end_call(350);
+  EXPECT_EQ(policy.victim(Keys{0, 1, 2}), 2);
+  policy.use(2, 10);
+  EXPECT_EQ(policy.victim(Keys{0, 2, 1}), 0);
+  policy.end_call(int64_t{1} << 21);
+  EXPECT_EQ(policy.persistence(), 0);
+  EXPECT_EQ(policy.victim(Keys{2, 3, 4}), 1);
 }
 
 constexpr int kLayers = 12, kExperts = 32, kUsed = 4;

@@ -172,7 +172,7 @@ TEST_P(StoreThreads, AllGetTheirBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Slots, StoreThreads,
                          ::testing::Values(std::tuple(0, EvictionPolicy::Kind::kRecency),
-                                           std::tuple(3, EvictionPolicy::Kind::kCounts),
+                                           std::tuple(3, EvictionPolicy::Kind::kLikelihood),
                                            std::tuple(9, EvictionPolicy::Kind::kRecency),
                                            std::tuple(36, EvictionPolicy::Kind::kCounts)));
 
