@@ -107,7 +107,8 @@ Result<engine::EngineOptions> engine_options(const ModelArgs& args) {
                                 .pin = args.pin,
                                 .context = args.context,
                                 .batch = args.batch,
-                                .expert_cache_bytes = args.expert_cache_bytes};
+                                .expert_cache_bytes = args.expert_cache_bytes,
+                                .keep_routes = args.keep_routes};
   // Asked for here so that a bad STOKER_ISA is no usage error of this command line: it exits 1.
   if (auto isa = pick_isa(); !isa) return Error{ErrorCode::kUnsupported, isa.error().message};
   STOKER_TRY(options.kv_type, parse_kv_type(args.kv_type));

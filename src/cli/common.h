@@ -64,6 +64,7 @@ struct ModelArgs {
   int64_t batch = 512;
   std::string kv_type = "f16";
   bool yarn_truncate = false;
+  bool keep_routes = false;
   std::vector<std::string> overrides;
 };
 void add_model_options(CLI::App& app, ModelArgs& args);
@@ -112,6 +113,7 @@ Command make_perplexity(CLI::App& root);
 Command make_bench(CLI::App& root);
 Command make_synth(CLI::App& root);
 Command make_plan(CLI::App& root);
+Command make_trace(CLI::App& root);
 Command make_completion(CLI::App& root);
 
 }  // namespace stoker::cli

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -26,7 +27,7 @@ struct Args {
   bool seed_given = false;
   engine::SamplerOptions sampler;
   bool ignore_eos = false, json = false, digest = false, profile = false;
-  std::string profile_path;
+  std::string profile_path, trace_path;
 };
 
 nlohmann::json to_json(const engine::Generated& g, const Args& args) {
@@ -62,14 +63,13 @@ void print_memory(engine::Engine& engine) {
 void print_experts(const engine::Engine& engine) {
   const model::ExpertStore* experts = engine.experts();
   if (!experts || !log_enabled(LogLevel::kInfo)) return;
-  const bool by_counts = experts->policy() == model::EvictionPolicy::Kind::kCounts;
-  std::fprintf(stderr, "experts: %lld slots, %d reads in flight, %s, %s goes first\n",
-               static_cast<long long>(experts->n_slots()), experts->lanes(), experts->mode().c_str(),
-               by_counts ? "what is used least" : "what was not used longest");
+  std::fprintf(stderr, "experts: %lld slots, %d reads in flight, %s\n", static_cast<long long>(experts->n_slots()),
+               experts->lanes(), experts->mode().c_str());
   std::fprintf(stderr, "experts: %s\n", expert_line(experts->stats()).c_str());
 }
 
 int run(Args& args) {
+  args.model.keep_routes = !args.trace_path.empty();
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
   warn_if_random((*engine)->file());
@@ -91,6 +91,12 @@ int run(Args& args) {
   options.cancel = &cancelled;
   engine::Profiler profiler(**engine);
   if (args.profile || !args.profile_path.empty()) options.profiler = &profiler;
+  std::optional<engine::TraceWriter> trace;
+  if (!args.trace_path.empty()) {
+    auto writer = engine::TraceWriter::create(args.trace_path, **engine);
+    if (!writer) return fail(writer.error());
+    options.trace = &trace.emplace(std::move(*writer));
+  }
   auto positions = engine::positions_for(**engine, *prompt, options);
   if (!positions) return fail(positions.error());
 
@@ -124,6 +130,9 @@ int run(Args& args) {
   if (!args.profile_path.empty()) {
     if (auto status = save_profile(profiler, **engine, args.profile_path); !status) return fail(status.error());
   }
+  if (trace) {
+    if (auto status = trace->commit(); !status) return fail(status.error());
+  }
   if (args.digest) std::fprintf(stderr, "digest: %s\n", digest.hex().c_str());
   return kOk;
 }
@@ -155,6 +164,8 @@ Command make_run(CLI::App& root) {
                 "Print what prefill and decode took: time, faults, experts, the cache of experts; on stderr");
   app->add_option("--profile-json", args->profile_path,
                   "Write the same to a file as JSON, with how often each layer chose each expert")
+      ->type_name("FILE");
+  app->add_option("--trace", args->trace_path, "Write to a file which experts each token went to, for `stoker trace`")
       ->type_name("FILE");
   return {app, [args, app] {
             args->seed_given = app->count("--seed") > 0;

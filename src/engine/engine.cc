@@ -96,7 +96,8 @@ void Engine::hold(const std::string& name, uint64_t bytes) {
 model::Runner::Options Engine::runner_options(const Needs& needs, const Placement& placement) const {
   return {.max_rows = placement.max_rows,
           .chunk_rows = std::min(placement.max_rows, std::max<int64_t>(1, needs.max_rows)),
-          .max_logits = needs.max_logits};
+          .max_logits = needs.max_logits,
+          .keep_routes = options_.keep_routes};
 }
 
 std::vector<Ledger::Line> Engine::memory(const Needs& needs, const Placement& placement) const {

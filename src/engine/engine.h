@@ -28,6 +28,7 @@ struct EngineOptions {
   kernels::KvType kv_type = kernels::KvType::kF16;
   /// For the cache of streamed experts; nothing: they are resident where all fit, otherwise it takes what is left.
   std::optional<uint64_t> expert_cache_bytes{};
+  bool keep_routes = false;  ///< For a trace: which experts each token of the last call went to (Runner::routes).
   model::Overrides overrides{};
 };
 

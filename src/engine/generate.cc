@@ -85,6 +85,7 @@ class Generation {
 
   Status forward(std::span<const int32_t> tokens, bool wants_logits, const model::Control* control = nullptr) {
     STOKER_TRY(logits_, step(engine_, sequence_, tokens, wants_logits, control));
+    if (options_.trace) STOKER_TRY_STATUS(options_.trace->add(engine_.runner()));
     if (wants_logits && options_.digest) options_.digest->add(logits_, engine_.model().vocab_size());
     return Ok{};
   }

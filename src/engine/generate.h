@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "engine/profile.h"
 #include "engine/sampler.h"
+#include "engine/trace.h"
 
 namespace stoker::engine {
 
@@ -34,6 +35,7 @@ struct GenerateOptions {
   /// Prompt rows read so far, of all; between calls of the prefill. May be empty.
   std::function<void(int64_t done, int64_t all)> on_prefill{};
   Profiler* profiler = nullptr;  ///< Takes the phases `prefill` and `decode`.
+  TraceWriter* trace = nullptr;  ///< Takes the routes of all calls (EngineOptions::keep_routes).
 };
 
 struct Generated {

@@ -119,6 +119,9 @@ struct Experts {
   size_t n_layers = 0;                 ///< With experts.
   int64_t n_last_rows = 0;             ///< Tokens of the last of them.
   uint64_t* counts = nullptr;          ///< [layers with experts][n_experts]: tokens that went there, ever.
+  int32_t* routes = nullptr;           ///< [layers with experts][routes_stride], all `expert` of the call; null: off.
+  int64_t routes_stride = 0;
+  int64_t* routed = nullptr;  ///< [layers with experts]: `n` of the call.
 };
 
 struct Exec {

@@ -254,6 +254,7 @@ bool Runner::run(LogitsConsumer* consumer, const Control* control) {
   experts_state_.n_rows = n_tokens;
   experts_state_.output_rows = nullptr;
   experts_state_.n_last_rows = n_outputs;
+  std::fill(routed_.begin(), routed_.end(), 0);
   read_ahead(plan_, experts_state_, 0);
   cancelled_ = false;
   pool_.run([&](Worker& worker) {
@@ -313,6 +314,12 @@ void Runner::collect(Batch batch, Outputs& outputs) {
   outputs.n_hidden = static_cast<int64_t>(hidden_rows_.size());
   outputs.hidden_stride = exec_.stride(Buf::kResidual);
   outputs.hidden = exec_.row(Buf::kResidual, 0);
+}
+
+std::span<const int32_t> Runner::routes(size_t layer) const {
+  if (routed_.empty()) return {};
+  const Experts& e = experts_state_;
+  return {e.routes + static_cast<int64_t>(layer) * e.routes_stride, static_cast<size_t>(routed_[layer])};
 }
 
 Result<Outputs> Runner::forward(Batch batch, LogitsConsumer* consumer, const Control* control) {

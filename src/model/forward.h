@@ -86,6 +86,7 @@ class Runner {
     int64_t parts_bytes = 512 << 10;
     ExpertStore* experts = nullptr;              ///< Where they are streamed. Must outlive the runner, as the next.
     const EmbeddingReader* embedding = nullptr;  ///< Where it is read by row.
+    bool keep_routes = false;                    ///< For `routes`, at 4 bytes per row, layer and expert chosen.
   };
   static constexpr int64_t kMostRows = 1 << 21;
   /// Bytes of scratch that `create` charges, by name.
@@ -104,6 +105,12 @@ class Runner {
   int64_t max_logits() const { return logits_rows_; }
   /// Tokens that went to each expert since the runner was made: [layers with experts][n_experts].
   std::span<const uint64_t> expert_counts() const { return expert_counts_; }
+  /// The experts that the rows of the last call were sent to in a layer (by index among those with experts): [rows]
+  /// [n_used], the likeliest first. The last layer has only the rows that wanted outputs. Valid until the next call;
+  /// empty unless Options::keep_routes.
+  std::span<const int32_t> routes(size_t layer) const;
+  /// Tokens of the last call.
+  int64_t n_tokens() const { return static_cast<int64_t>(tokens_.size()); }
   const Plan& plan() const { return plan_; }
   Pool& pool() const { return pool_; }
 
@@ -124,6 +131,7 @@ class Runner {
   void place_buffers(const Sizes& sizes);
   /// Lays out what experts write.
   void place_experts(const Sizes& sizes);
+  void place_routes();
   void reserve_lists();
   Status check(Batch batch, bool consumed) const;
   Status reserve(Batch batch) const;
@@ -145,10 +153,11 @@ class Runner {
   int64_t chunk_rows_ = 0;
   int64_t logits_rows_ = 0;
   int64_t logits_stride_ = 0;
-  Buffer activations_, quantized_, experts_, logits_, scratch_;
+  Buffer activations_, quantized_, experts_, routes_, logits_, scratch_;
   Exec exec_;  ///< What all chunks begin with.
   Experts experts_state_;
   std::vector<uint64_t> expert_counts_;
+  std::vector<int64_t> routed_;
   std::unique_ptr<ExpertRequest> request_, ahead_;
   ReadErrors read_errors_;
   bool cancelled_ = false;

@@ -64,7 +64,7 @@ struct Runner::Sizes {
   int64_t chunk_rows, wave_rows;
   std::array<int64_t, kBufs> buf_rows;
   int64_t stride, logits_rows, rope_stride, worker_scratch, parts;
-  int64_t activations, quantized, experts, logits, scratch;  // bytes
+  int64_t activations, quantized, experts, routes, logits, scratch;  // bytes
 };
 
 Runner::Sizes Runner::sizes_of(const Plan& plan, const Options& options, int n_workers) {
@@ -97,6 +97,7 @@ Runner::Sizes Runner::sizes_of(const Plan& plan, const Options& options, int n_w
       return static_cast<std::byte*>(nullptr);
     });
   }
+  if (options.keep_routes) s.routes = choices * 4 * static_cast<int64_t>(plan.expert_steps.size());
   s.logits = s.logits_rows * s.stride * 4;
   const kernels::AttentionPart part(kMostSharingQueries, static_cast<int>(plan.config->v_dim));
   s.parts = n_workers > 1 ? std::max<int64_t>(options.parts_bytes, 3 * part.total * 4) : 0;
@@ -113,6 +114,7 @@ std::vector<Ledger::Line> Runner::memory(const Plan& plan, const Options& option
   std::vector<Ledger::Line> lines = {line("activations", s.activations), line("int8 activations", s.quantized),
                                      line("logits", s.logits), line("worker scratch", s.scratch)};
   if (s.experts > 0) lines.insert(lines.begin() + 2, line("expert activations", s.experts));
+  if (s.routes > 0) lines.push_back(line("route trace", s.routes));
   return lines;
 }
 
@@ -131,8 +133,12 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   }
   STOKER_TRY(r.logits_, Buffer::allocate(ledger, "logits", static_cast<uint64_t>(s.logits)));
   STOKER_TRY(r.scratch_, Buffer::allocate(ledger, "worker scratch", static_cast<uint64_t>(s.scratch)));
+  if (s.routes > 0) {
+    STOKER_TRY(r.routes_, Buffer::allocate(ledger, "route trace", static_cast<uint64_t>(s.routes)));
+  }
   r.place_buffers(s);
   if (s.experts > 0) r.place_experts(s);
+  if (s.routes > 0) r.place_routes();
   r.reserve_lists();
   r.expert_counts_.resize(plan.expert_steps.size() * static_cast<size_t>(plan.moe.n_experts));
   r.experts_state_.counts = r.expert_counts_.data();
@@ -190,6 +196,13 @@ void Runner::place_experts(const Sizes& s) {
   experts_state_.in = place_tables(moe.in_forms, moe.dim, options_.max_rows,
                                    take(quantized_bytes(moe.in_forms, moe.dim, options_.max_rows)));
   experts_state_.wave = place_tables(both(moe.in_forms, moe.ff_forms), std::max(moe.dim, moe.ff), s.wave_rows, at);
+}
+
+void Runner::place_routes() {
+  routed_.resize(plan_.expert_steps.size());
+  experts_state_.routed = routed_.data();
+  experts_state_.routes = routes_.as<int32_t>();
+  experts_state_.routes_stride = options_.max_rows * plan_.moe.n_used;
 }
 
 /// So that a call allocates nothing.

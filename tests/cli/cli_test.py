@@ -12,7 +12,7 @@ import unittest
 
 MODULES = (
     "run_cases tokenize_cases inspect_cases perplexity_cases bench_cases synth_cases plan_cases memory_cases file_cases option_cases signal_cases "
-    "readme_cases expert_cases"
+    "readme_cases expert_cases trace_cases"
 ).split()
 
 

@@ -42,6 +42,13 @@ void count_uses(const MoeSpec& moe, Experts& experts) noexcept {
   }
 }
 
+/// For Runner::routes.
+void keep_routes(const MoeSpec& moe, Experts& experts) noexcept {
+  if (!experts.routes) return;
+  std::copy_n(experts.expert, experts.n, experts.routes + static_cast<int64_t>(moe.index) * experts.routes_stride);
+  experts.routed[moe.index] = experts.n;
+}
+
 /// As many rows of an expert as the wave still takes. False: none.
 bool add_part(Experts& experts, int32_t expert, int64_t begin, int64_t end) noexcept {
   const int64_t n = std::min(end - begin, experts.wave_rows - experts.n_wave);
@@ -271,6 +278,7 @@ void experts_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   if (worker.index() == 0) {
     sort_by_expert(step.moe, experts);
     count_uses(step.moe, experts);
+    keep_routes(step.moe, experts);
     experts.n_taken = 0;
     experts.current = -1;
     if (experts.request) start_request(step, experts);

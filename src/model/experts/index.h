@@ -33,6 +33,14 @@ struct ExpertIndex {
       for (const ExpertMatrix* w : matrices) sum += static_cast<uint64_t>(w->bytes());
       return sum;
     }
+    /// What of the file is read for one.
+    uint64_t file_bytes() const {
+      uint64_t sum = 0;
+      for (size_t p = 0; p < kProjections; ++p) {
+        sum += experts[0][p].row_bytes * static_cast<uint64_t>(matrices[p]->n_out);
+      }
+      return sum;
+    }
   };
   std::vector<Layer> layers;  ///< Ascending.
   int64_t n_experts = 0;      ///< Per layer.
