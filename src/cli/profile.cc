@@ -88,10 +88,10 @@ std::string expert_line(const Stats& s) {
 void print_profile(const engine::Profiler& profiler, const engine::Engine& engine) {
   const int64_t n_experts = engine.model().expert_index().n_experts;
   for (const engine::ProfilePhase& phase : profiler.phases()) {
+    const unsigned long long faults = phase.minor_faults + phase.major_faults;
     std::fprintf(stderr, "profile: %s: %lld tokens, %.3f s, processors %.3f s, page faults %llu, from disk %llu\n",
                  phase.name.c_str(), static_cast<long long>(phase.tokens), phase.wall_seconds, phase.cpu_seconds,
-                 static_cast<unsigned long long>(phase.minor_faults + phase.major_faults),
-                 static_cast<unsigned long long>(phase.major_faults));
+                 faults, static_cast<unsigned long long>(phase.major_faults));
     if (phase.routes.empty()) continue;
     const auto [fewest, most] = unique_range(phase, n_experts);
     std::fprintf(stderr, "profile: %s: %llu expert selections, %lld to %lld different ones of %lld in a layer\n",
