@@ -44,9 +44,17 @@ Result<std::unique_ptr<Decoder>> Decoder::from_file(const gguf::File& file, Opti
   return decoder;
 }
 
+/// What the model says of its tensors points into the file's directory.
+Result<std::unique_ptr<Decoder>> Decoder::from_kept_file(gguf::File file, Options options, ReadOptions read) {
+  auto kept = std::make_unique<gguf::File>(std::move(file));
+  STOKER_TRY(std::unique_ptr<Decoder> decoder, from_file(*kept, std::move(options), std::move(read)));
+  decoder->file_ = std::move(kept);
+  return decoder;
+}
+
 Result<std::unique_ptr<Decoder>> Decoder::from_gguf(const std::string& path, Options options) {
   STOKER_TRY(gguf::File file, gguf::File::open(path));
-  return from_file(file, std::move(options), {});
+  return from_kept_file(std::move(file), std::move(options), {});
 }
 
 Result<std::unique_ptr<Decoder>> Decoder::from_gguf_with_expert_cache(const std::string& path, uint64_t budget_bytes,

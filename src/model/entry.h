@@ -94,9 +94,10 @@ class Decoder {
  private:
   explicit Decoder(uint64_t memory_bytes) : ledger_(memory_bytes) {}
   static Result<std::unique_ptr<Decoder>> from_file(const gguf::File& file, Options options, ReadOptions read);
+  static Result<std::unique_ptr<Decoder>> from_kept_file(gguf::File file, Options options, ReadOptions read);
   Result<LogitsAndHidden> call(Batch batch);
 
-  std::unique_ptr<gguf::File> file_;  // Where something of it is still read.
+  std::unique_ptr<gguf::File> file_;
   Ledger ledger_;
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<Model> model_;

@@ -216,7 +216,8 @@ std::unique_ptr<Engine> open(const std::string& name, std::optional<uint64_t> ca
 TEST(Trace, TheSimulatorHitsWhatTheStoreHits) {
   const test::TempDir dir;
   for (const char* name : {"gpt-oss-mxfp4", "olmoe"}) {
-    const model::ExpertIndex index = open(name, 0)->model().expert_index();
+    const auto other = open(name, 0);
+    const model::ExpertIndex index = other->model().expert_index();
     for (const double cycles : {1.0, 1.5, 2.5, 100.0}) {
       const auto bytes = static_cast<uint64_t>(cycles * static_cast<double>(index.cycle_bytes()));
       auto engine = open(name, bytes);

@@ -401,7 +401,8 @@ TEST_P(Streamed, AnyCacheAnyPolicyAnyThreads) {
 TEST_P(Streamed, LongPromptReadsEachExpertOnce) {
   const std::string path = tiny_path(GetParam());
   const int64_t n = std::getenv("STOKER_LONG_TESTS") ? 16384 : 2048;
-  const ExpertIndex index = Loaded(path).model->expert_index();
+  const Loaded resident(path);
+  const ExpertIndex index = resident.model->expert_index();
   uint64_t in_file = 0;
   for (const ExpertIndex::Layer& layer : index.layers) {
     for (const auto& expert : layer.experts) {
