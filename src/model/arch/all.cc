@@ -69,21 +69,17 @@ constexpr TensorSpec kNormedQkMoeTensorTable[] = {
 };
 
 constexpr KeySpec kRoutingKeyTable[] = {
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
-    {.key = "expert_feed_forward_length",
-     .field = &ModelConfig::expert_ff_dim,
-     .required = true,
-     .min = 1,
-     .max = 1 << 24},
-    {.key = "expert_shared_count", .field = &ModelConfig::n_shared, .required = true, .max = kMaxExperts},
-    {.key = "expert_shared_feed_forward_length", .field = &ModelConfig::shared_ff_dim, .max = 1 << 24},
-    {.key = "leading_dense_block_count", .field = &ModelConfig::n_dense_layers, .max = 512},
+    kExpertCount,
+    kExpertUsedCount,
+    kExpertWidth,
+    kSharedCount,
+    kSharedWidth,
+    kLeadingDense,
     {.key = "expert_group_count", .field = &ModelConfig::n_groups, .max = kMaxExperts},
     {.key = "expert_group_used_count", .field = &ModelConfig::n_used_groups, .max = kMaxExperts},
-    {.key = "expert_gating_func", .field = &ModelConfig::gating, .min = 1, .max = 4},
-    {.key = "expert_weights_norm", .field = &ModelConfig::renormalize},
-    {.key = "expert_weights_scale", .field = &ModelConfig::expert_scale, .max = 1e6},
+    kGatingFunc,
+    kWeightsNorm,
+    kWeightsScale,
 };
 
 constexpr GlobalTensorSpec kTiedGlobalTable[] = {

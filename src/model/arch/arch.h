@@ -23,6 +23,26 @@ struct KeySpec {
   double max = 1e9;
 };
 
+/// Keys of several families with experts.
+inline constexpr KeySpec kExpertCount{
+    .key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts};
+inline constexpr KeySpec kExpertUsedCount{
+    .key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts};
+inline constexpr KeySpec kExpertWidth{.key = "expert_feed_forward_length",
+                                      .field = &ModelConfig::expert_ff_dim,
+                                      .required = true,
+                                      .min = 1,
+                                      .max = 1 << 24};
+inline constexpr KeySpec kSharedCount{
+    .key = "expert_shared_count", .field = &ModelConfig::n_shared, .required = true, .max = kMaxExperts};
+inline constexpr KeySpec kSharedWidth{
+    .key = "expert_shared_feed_forward_length", .field = &ModelConfig::shared_ff_dim, .max = 1 << 24};
+inline constexpr KeySpec kLeadingDense{
+    .key = "leading_dense_block_count", .field = &ModelConfig::n_dense_layers, .max = 512};
+inline constexpr KeySpec kGatingFunc{.key = "expert_gating_func", .field = &ModelConfig::gating, .min = 1, .max = 4};
+inline constexpr KeySpec kWeightsNorm{.key = "expert_weights_norm", .field = &ModelConfig::renormalize};
+inline constexpr KeySpec kWeightsScale{.key = "expert_weights_scale", .field = &ModelConfig::expert_scale, .max = 1e6};
+
 /// Sizes that tensor shapes are made of.
 enum class Dim {
   kModel,

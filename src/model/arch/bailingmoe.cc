@@ -9,16 +9,7 @@ namespace stoker::model {
 namespace {
 
 constexpr KeySpec kKeys1[] = {
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
-    {.key = "expert_feed_forward_length",
-     .field = &ModelConfig::expert_ff_dim,
-     .required = true,
-     .min = 1,
-     .max = 1 << 24},
-    {.key = "expert_shared_count", .field = &ModelConfig::n_shared, .required = true, .max = kMaxExperts},
-    {.key = "expert_weights_norm", .field = &ModelConfig::renormalize},
-    {.key = "expert_weights_scale", .field = &ModelConfig::expert_scale, .max = 1e6},
+    kExpertCount, kExpertUsedCount, kExpertWidth, kSharedCount, kWeightsNorm, kWeightsScale,
 };
 
 void defaults1(ModelConfig& config) { config.rope_pairs = RopePairs::kInterleaved; }

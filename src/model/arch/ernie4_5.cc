@@ -8,20 +8,16 @@ namespace stoker::model {
 namespace {
 
 constexpr KeySpec kMoeKeys[] = {
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
-    {.key = "expert_feed_forward_length",
-     .field = &ModelConfig::expert_ff_dim,
-     .required = true,
-     .min = 1,
-     .max = 1 << 24},
-    {.key = "expert_shared_feed_forward_length", .field = &ModelConfig::shared_ff_dim, .max = 1 << 24},
+    kExpertCount,
+    kExpertUsedCount,
+    kExpertWidth,
+    kSharedWidth,
     {.key = "interleave_moe_layer_step",
      .field = &ModelConfig::expert_interval,
      .required = true,
      .min = 1,
      .max = 512},
-    {.key = "leading_dense_block_count", .field = &ModelConfig::n_dense_layers, .max = 512},
+    kLeadingDense,
 };
 
 void defaults(ModelConfig& config) {

@@ -8,13 +8,9 @@ namespace stoker::model {
 namespace {
 
 constexpr KeySpec kKeys[] = {
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
-    {.key = "expert_feed_forward_length",
-     .field = &ModelConfig::expert_ff_dim,
-     .required = true,
-     .min = 1,
-     .max = 1 << 24},
+    kExpertCount,
+    kExpertUsedCount,
+    kExpertWidth,
     {.key = "attention.sliding_window", .field = &ModelConfig::window, .required = true, .min = 1, .max = 1 << 30},
     {.key = "rope.freq_base_swa", .field = &ModelConfig::rope_base_swa, .min = 1e-3, .max = 1e15},
 };

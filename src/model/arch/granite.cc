@@ -14,7 +14,7 @@ constexpr KeySpec kKeys[] = {
     {.key = "attention.scale", .field = &ModelConfig::attn_scale, .max = 1e6},
     {.key = "expert_count", .field = &ModelConfig::n_experts, .max = kMaxExperts},
     {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .max = kMaxExperts},
-    {.key = "expert_shared_feed_forward_length", .field = &ModelConfig::shared_ff_dim, .max = 1 << 24},
+    kSharedWidth,
     // Of dense models only; last, so that those with experts take the table without it.
     {.key = "rope.scaling.finetuned", .field = &ModelConfig::rotates},
 };

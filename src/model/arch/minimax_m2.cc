@@ -9,9 +9,9 @@ namespace {
 
 // Experts are as wide as feed_forward_length says; expert_feed_forward_length repeats it.
 constexpr KeySpec kKeys[] = {
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
-    {.key = "expert_gating_func", .field = &ModelConfig::gating, .min = 1, .max = 4},
+    kExpertCount,
+    kExpertUsedCount,
+    kGatingFunc,
 };
 
 constexpr TensorSpec kTensors[] = {

@@ -7,8 +7,8 @@ namespace stoker::model {
 namespace {
 
 constexpr KeySpec kKeys[] = {
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
+    kExpertCount,
+    kExpertUsedCount,
 };
 
 constexpr TensorSpec kTensors[] = {

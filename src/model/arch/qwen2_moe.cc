@@ -7,10 +7,10 @@ namespace stoker::model {
 namespace {
 
 constexpr KeySpec kKeys[] = {
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
+    kExpertCount,
+    kExpertUsedCount,
     {.key = "expert_feed_forward_length", .field = &ModelConfig::expert_ff_dim, .max = 1 << 24},
-    {.key = "expert_shared_feed_forward_length", .field = &ModelConfig::shared_ff_dim, .max = 1 << 24},
+    kSharedWidth,
 };
 
 constexpr TensorSpec kTensors[] = {

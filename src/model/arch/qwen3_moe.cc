@@ -7,8 +7,8 @@ namespace stoker::model {
 namespace {
 
 constexpr KeySpec kKeys[] = {
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .required = true, .min = 2, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .required = true, .max = kMaxExperts},
+    kExpertCount,
+    kExpertUsedCount,
     {.key = "expert_feed_forward_length", .field = &ModelConfig::expert_ff_dim, .max = 1 << 24},
 };
 
