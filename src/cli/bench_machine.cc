@@ -1,6 +1,5 @@
 // stoker bench --machine
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 
 #include "base/cpu.h"
@@ -9,16 +8,10 @@
 #include "base/str_cat.h"
 #include "cli/bench_args.h"
 #include "cli/bench_figures.h"
+#include "cli/format.h"
 
 namespace stoker::cli {
 namespace {
-
-template <class... Args>
-std::string line(const char* format, Args... args) {
-  char text[200];
-  std::snprintf(text, sizeof text, format, args...);
-  return text;
-}
 
 std::string to_text(const StoredFigures& s) {
   std::string out = str_cat(s.cpu, ", ", s.usable, " processors\n\n", "threads  read GB/s  (median)\n");

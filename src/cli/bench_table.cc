@@ -1,21 +1,15 @@
 #include "cli/bench_table.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/str_cat.h"
+#include "cli/format.h"
 
 namespace stoker::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 std::string percent(const std::optional<double>& share) {
   return share ? str_cat(fixed(*share * 100, *share < 0.1 ? 1 : 0), " %") : "-";

@@ -128,7 +128,7 @@ class Finder {
 
   /// A disk is as fast as what lies on it and who else uses it: the file's own is measured every time, and not kept.
   Status find_disk() {
-    const model::ExpertIndex index = engine_.model().expert_index();
+    const model::ExpertIndex& index = engine_.model().expert_index();
     if (index.layers.empty()) return Ok{};
     std::error_code none;
     const bool there = !options_.file.empty() && std::filesystem::file_size(options_.file, none) >= kSmallFile && !none;

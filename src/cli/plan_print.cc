@@ -1,12 +1,12 @@
 #include "cli/plan_print.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/memory_limit.h"
 #include "base/pool.h"
 #include "base/str_cat.h"
+#include "cli/format.h"
 #include "engine/synth.h"
 
 namespace stoker::cli {
@@ -15,13 +15,6 @@ namespace {
 using engine::PlanReport;
 using engine::PlanSpeed;
 using Json = nlohmann::ordered_json;
-
-template <class... Args>
-std::string line(const char* format, Args... args) {
-  char text[300];
-  std::snprintf(text, sizeof text, format, args...);
-  return text;
-}
 
 std::string size(double bytes) { return format_bytes(static_cast<uint64_t>(bytes)); }
 

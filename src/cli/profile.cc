@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/memory_limit.h"
 #include "base/str_cat.h"
+#include "cli/format.h"
 
 namespace stoker::cli {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 using Stats = model::ExpertStore::Stats;
 
 double share(uint64_t part, uint64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
-
-std::string with_decimals(double x, int n) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", n, x);
-  return text;
-}
 
 /// Experts of a layer that were used, the fewest and the most of all layers.
 std::pair<int64_t, int64_t> unique_range(const engine::ProfilePhase& phase, int64_t n_experts) {
@@ -57,7 +52,7 @@ nlohmann::json to_json(const engine::ProfilePhase& phase, const engine::Engine& 
                         {"cpu_seconds", phase.cpu_seconds},
                         {"minor_faults", phase.minor_faults},
                         {"major_faults", phase.major_faults}};
-  const model::ExpertIndex index = engine.model().expert_index();
+  const model::ExpertIndex& index = engine.model().expert_index();
   if (index.layers.empty()) return out;
   out["expert_selections"] = phase.selections();
   if (engine.experts()) out["experts"] = to_json(phase.experts);
@@ -74,15 +69,15 @@ nlohmann::json to_json(const engine::ProfilePhase& phase, const engine::Engine& 
 }  // namespace
 
 std::string expert_line(const Stats& s) {
-  std::string line = str_cat(s.requests, " requests, ", with_decimals(100 * share(s.hits, s.requests), 1), " % hits, ",
-                             s.misses, " misses");
+  std::string line =
+      str_cat(s.requests, " requests, ", fixed(100 * share(s.hits, s.requests), 1), " % hits, ", s.misses, " misses");
   const auto add = [&](uint64_t n, const char* what) {
     if (n > 0) line += str_cat(", ", n, what);
   };
   add(s.foreseen, " read ahead"), add(s.joined, " joined"), add(s.evictions, " evicted");
   add(s.pass_throughs, " passed through"), add(s.cancelled, " cancelled"), add(s.errors, " failed");
   return line + str_cat(", ", format_bytes(s.bytes_read), " read, waited ",
-                        with_decimals(static_cast<double>(s.wait_ns) / 1e9, 2), " s");
+                        fixed(static_cast<double>(s.wait_ns) / 1e9, 2), " s");
 }
 
 void print_profile(const engine::Profiler& profiler, const engine::Engine& engine) {
