@@ -19,12 +19,6 @@ constexpr model::Residency kStreamed{.stream_experts = true, .read_embedding = t
 
 int64_t pages_for(int64_t positions) { return (positions + kPage - 1) / kPage; }
 
-uint64_t total(const std::vector<Ledger::Line>& lines) {
-  uint64_t sum = 0;
-  for (const Ledger::Line& line : lines) sum += line.bytes;
-  return sum;
-}
-
 Result<std::unique_ptr<Pool>> make_pool(const EngineOptions& options) {
   const int usable = usable_cpus();
   int threads = options.threads == 0 ? usable : options.threads;
@@ -40,6 +34,12 @@ Result<std::unique_ptr<Pool>> make_pool(const EngineOptions& options) {
 Error inside(const std::string& path, const Error& error) { return {error.code, str_cat(path, ": ", error.message)}; }
 
 }  // namespace
+
+uint64_t total(const std::vector<Ledger::Line>& lines) {
+  uint64_t sum = 0;
+  for (const Ledger::Line& line : lines) sum += line.bytes;
+  return sum;
+}
 
 uint64_t default_memory_limit() {
   const MemoryLimit limit = memory_limit();
@@ -122,24 +122,24 @@ uint64_t Engine::room_for_experts(const Needs& needs, int64_t max_rows) const {
 }
 
 Placement Engine::placement(const Needs& needs) const {
-  const Placement resident{.max_rows = std::max<int64_t>(1, needs.max_rows)};
-  const model::ExpertIndex index = model_->expert_index();
-  if (index.layers.empty()) return resident;
-  if (!options_.expert_cache_bytes && total(memory(needs, resident)) <= ledger_->available()) return resident;
-  Placement streamed{.residency = kStreamed, .max_rows = std::max(resident.max_rows, needs.prompt_rows)};
+  const Placement whole = resident(needs);
+  const model::ExpertIndex& index = model_->expert_index();
+  if (index.layers.empty()) return whole;
+  if (!options_.expert_cache_bytes && total(memory(needs, whole)) <= ledger_->available()) return whole;
+  Placement streamed{.residency = kStreamed, .max_rows = std::max(whole.max_rows, needs.prompt_rows)};
   const auto budget = [&](int64_t rows) {
     return options_.expert_cache_bytes ? *options_.expert_cache_bytes
                                        : std::min(room_for_experts(needs, rows), index.bytes());
   };
   // A prompt read at once reads each expert once, but its rows take from the cache: at most half of it.
-  const uint64_t most = budget(resident.max_rows);
+  const uint64_t most = budget(whole.max_rows);
   const auto too_much = [&](int64_t rows) {
     return options_.expert_cache_bytes
                ? total(memory(needs, {kStreamed, *options_.expert_cache_bytes, rows})) > ledger_->available()
                : budget(rows) < most / 2;
   };
-  while (streamed.max_rows > resident.max_rows && too_much(streamed.max_rows)) {
-    streamed.max_rows = std::max(resident.max_rows, streamed.max_rows / 2);
+  while (streamed.max_rows > whole.max_rows && too_much(streamed.max_rows)) {
+    streamed.max_rows = std::max(whole.max_rows, streamed.max_rows / 2);
   }
   streamed.expert_budget = budget(streamed.max_rows);
   return streamed;
@@ -147,12 +147,12 @@ Placement Engine::placement(const Needs& needs) const {
 
 /// What takes the least memory: nothing can be had below it.
 Placement Engine::smallest(const Needs& needs) const {
-  const Placement resident{.max_rows = std::max<int64_t>(1, needs.max_rows)};
-  if (model_->expert_index().layers.empty()) return resident;
-  const Placement streamed{kStreamed, options_.expert_cache_bytes.value_or(0), resident.max_rows};
+  const Placement whole = resident(needs);
+  if (model_->expert_index().layers.empty()) return whole;
+  const Placement streamed{kStreamed, options_.expert_cache_bytes.value_or(0), whole.max_rows};
   // The windows for reads may be more than all experts of a tiny model.
-  const bool less = total(memory(needs, resident)) <= total(memory(needs, streamed));
-  return less && !options_.expert_cache_bytes ? resident : streamed;
+  const bool less = total(memory(needs, whole)) <= total(memory(needs, streamed));
+  return less && !options_.expert_cache_bytes ? whole : streamed;
 }
 
 /// Pages for each sequence in `share` of the memory that is left besides them.
@@ -168,10 +168,9 @@ Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
   if (options_.context > 0) return options_.context;
   const int64_t most = std::min(model_->config().context_length, kDefaultContext);
   const int64_t least = std::min(needs.positions, most), wanted = std::max(least, std::min(most, kShortContext));
-  const Placement resident{.max_rows = std::max<int64_t>(1, needs.max_rows)};
   const Placement streamed = smallest(needs);
   const bool must_stream = options_.expert_cache_bytes && streamed.residency.stream_experts;
-  int64_t pages = must_stream ? 0 : pages_that_fit(needs, resident, n_sequences, 1);
+  int64_t pages = must_stream ? 0 : pages_that_fit(needs, resident(needs), n_sequences, 1);
   if (streamed.residency.stream_experts && pages < pages_for(wanted)) {
     // Half for the cache of experts, unless the text itself needs more.
     pages = pages_that_fit(needs, streamed, n_sequences, options_.expert_cache_bytes ? 1 : 2);
@@ -180,15 +179,18 @@ Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
   if (pages < std::max<int64_t>(1, pages_for(least))) {
     Needs part = needs;
     part.positions = std::max(kPage, least) * n_sequences;
-    return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(part, smallest(part)))};
+    return refusal(part);
   }
   return std::min(most, pages * kPage);
 }
 
+Error Engine::refusal(const Needs& needs) const {
+  return {ErrorCode::kOutOfMemory, ledger_->refusal(memory(needs, smallest(needs)))};
+}
+
 Status Engine::fits(const Needs& needs) const {
-  const std::vector<Ledger::Line> wanted = memory(needs, placement(needs));
-  if (total(wanted) <= ledger_->available()) return Ok{};
-  return Error{ErrorCode::kOutOfMemory, ledger_->refusal(memory(needs, smallest(needs)))};
+  if (total(memory(needs, placement(needs))) <= ledger_->available()) return Ok{};
+  return refusal(needs);
 }
 
 uint64_t Engine::smallest_limit(const Needs& needs) const {
@@ -206,13 +208,13 @@ void Engine::set_limit(uint64_t memory_bytes) {
 
 Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_bytes) {
   const auto start = std::chrono::steady_clock::now();
-  STOKER_TRY_STATUS(fits(needs));
   placement_ = placement(needs);
-  const std::vector<Ledger::Line> wanted = memory(needs, placement_);
+  const uint64_t wanted = total(memory(needs, placement_));
+  if (wanted > ledger_->available()) return refusal(needs);
   // Where the limit has room for the file, it stays in the page cache, and the next start is fast.
   auto cache = BulkReader::Cache::kSpare;
   const uint64_t file_bytes = model_->file_bytes(placement_.residency);
-  if (!placement_.residency.stream_experts && file_bytes <= ledger_->available() - total(wanted)) {
+  if (!placement_.residency.stream_experts && file_bytes <= ledger_->available() - wanted) {
     hold("page cache", file_bytes);
     cache = BulkReader::Cache::kFill;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -94,6 +95,8 @@ class Engine {
 
   /// Where a run that needs this would have the weights, and the lines of memory that it would charge.
   Placement placement(const Needs& needs) const;
+  /// With everything in memory, whether it fits or not.
+  static Placement resident(const Needs& needs) { return {.max_rows = std::max<int64_t>(1, needs.max_rows)}; }
   std::vector<Ledger::Line> memory(const Needs& needs, const Placement& placement) const;
 
   // After `load`:
@@ -108,6 +111,7 @@ class Engine {
  private:
   Engine() = default;
   Placement smallest(const Needs& needs) const;
+  Error refusal(const Needs& needs) const;
   int64_t pages_that_fit(const Needs& needs, const Placement& placement, int64_t n_sequences, int share) const;
   uint64_t room_for_experts(const Needs& needs, int64_t max_rows) const;
   model::Runner::Options runner_options(const Needs& needs, const Placement& placement) const;
@@ -126,6 +130,9 @@ class Engine {
   std::unique_ptr<model::Runner> runner_;
   double load_seconds_ = 0;
 };
+
+/// Bytes of all of them.
+uint64_t total(const std::vector<Ledger::Line>& lines);
 
 /// The limit that holds when none is given: 90 % of what control groups and machine allow, less 256 MiB; 0 when
 /// unknown.

@@ -10,12 +10,6 @@ namespace {
 
 constexpr uint64_t kGiB = 1u << 30;
 
-uint64_t sum_of(const std::vector<Ledger::Line>& lines) {
-  uint64_t sum = 0;
-  for (const Ledger::Line& line : lines) sum += line.bytes;
-  return sum;
-}
-
 /// What the ledger holds now, and what a run would add.
 std::vector<Ledger::Line> lines_of(const Engine& engine, const PlanRun& run, const Placement& placement) {
   std::vector<Ledger::Line> lines = engine.ledger().lines();
@@ -30,8 +24,6 @@ std::vector<Ledger::Line> lines_of(const Engine& engine, const PlanRun& run, con
   std::erase_if(lines, [](const Ledger::Line& line) { return line.bytes == 0; });
   return lines;
 }
-
-Placement resident(const PlanRun& run) { return {.max_rows = std::max<int64_t>(1, run.needs.max_rows)}; }
 
 BenchCall one_token_each(const PlanRun& run) {
   BenchCall call;
@@ -48,7 +40,7 @@ class Reporter {
     r_.limit = engine_.ledger().limit();
     r_.placement = engine_.placement(run_.needs);
     r_.lines = lines_of(engine_, run_, r_.placement);
-    r_.bytes = sum_of(r_.lines);
+    r_.bytes = total(r_.lines);
     const model::Model& model = engine_.model();
     r_.streamed_bytes = model.file_bytes() - model.file_bytes(r_.placement.residency);
     add_experts();
@@ -77,17 +69,9 @@ class Reporter {
     if (!streams()) return 0;
     double bytes = 0;
     for (size_t i = 0; i < traffic.active_experts.size() && i < index_.layers.size(); ++i) {
-      bytes += traffic.active_experts[i] * static_cast<double>(file_bytes(index_.layers[i]));
+      bytes += traffic.active_experts[i] * static_cast<double>(index_.layers[i].file_bytes());
     }
     return bytes * share;
-  }
-
-  static uint64_t file_bytes(const model::ExpertIndex::Layer& layer) {
-    uint64_t bytes = 0;
-    for (size_t p = 0; p < model::kProjections; ++p) {
-      bytes += layer.experts[0][p].row_bytes * static_cast<uint64_t>(layer.matrices[p]->n_out);
-    }
-    return bytes;
   }
 
   PassTime time_of(const CallTraffic& traffic, int64_t rows, double missed_share) const {
@@ -137,7 +121,7 @@ class Reporter {
   const Engine& engine_;
   const PlanRun& run_;
   const MachineRates& rates_;
-  const model::ExpertIndex index_;
+  const model::ExpertIndex& index_;
   PlanReport r_;
 };
 
@@ -157,7 +141,7 @@ Result<PlanRun> PlanRun::of(const Engine& engine, int64_t parallel) {
 }
 
 uint64_t resident_limit(const Engine& engine, const PlanRun& run) {
-  return round_up<uint64_t>(sum_of(lines_of(engine, run, resident(run))), 1u << 20);
+  return round_up<uint64_t>(total(lines_of(engine, run, Engine::resident(run.needs))), 1u << 20);
 }
 
 Result<PlanReport> plan_report(const Engine& engine, const PlanRun& run, const MachineRates& rates) {

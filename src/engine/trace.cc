@@ -193,7 +193,7 @@ std::string to_text(const Trace& trace) {
 }
 
 Result<TraceWriter> TraceWriter::create(const std::string& path, const Engine& engine) {
-  const model::ExpertIndex index = engine.model().expert_index();
+  const model::ExpertIndex& index = engine.model().expert_index();
   if (index.layers.empty()) {
     return Error{ErrorCode::kInvalidArgument, str_cat(engine.file().path(), ": has no experts, so there is no trace")};
   }

@@ -20,14 +20,12 @@ class Cache {
         next_(slot_of_.size(), 0) {
     std::vector<uint64_t> bytes;
     for (const Trace::Layer& layer : trace.layers) bytes.push_back(layer.slot_bytes);
-    for (const model::SlotClass& c : model::share_slots(bytes, trace.n_experts, budget_bytes)) {
+    model::SlotShares shares = model::share_slots(bytes, trace.n_experts, budget_bytes);
+    class_of_layer_ = std::move(shares.class_of_layer);
+    for (const model::SlotClass& c : shares.classes) {
       const auto n = static_cast<size_t>(c.n_slots);
       Class& mine = classes_.emplace_back(Class{c, std::vector<int32_t>(n, -1), std::vector<int32_t>(n, -1), {}});
       for (size_t i = n; i > 0; --i) mine.free.push_back(static_cast<int32_t>(i - 1));
-    }
-    for (const uint64_t b : bytes) {
-      const auto c = std::find_if(classes_.begin(), classes_.end(), [&](const Class& k) { return k.slot_bytes == b; });
-      class_of_layer_.push_back(static_cast<size_t>(c - classes_.begin()));
     }
   }
 

@@ -41,6 +41,9 @@ QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::by
   return tables;
 }
 
+/// Where the rows are experts', the buffer lies with what experts write.
+bool is_of_experts(RowsOf of) { return of == RowsOf::kChoice || of == RowsOf::kWave; }
+
 Forms both(Forms a, Forms b) { return {.a256 = a.a256 || b.a256, .a32 = a.a32 || b.a32}; }
 
 /// f(bytes, pointer) for each list of experts, in the order in which they lie in memory.
@@ -83,8 +86,7 @@ Runner::Sizes Runner::sizes_of(const Plan& plan, const Options& options, int n_w
                     : of == RowsOf::kCall ? rows
                     : of == RowsOf::kWave ? s.wave_rows
                                           : choices;
-    const bool experts_own = of == RowsOf::kChoice || of == RowsOf::kWave;
-    (experts_own ? of_experts : floats) += plan.row_floats[b] * s.buf_rows[b];
+    (is_of_experts(of) ? of_experts : floats) += plan.row_floats[b] * s.buf_rows[b];
   }
   s.activations = floats * 4;
   s.quantized = quantized_bytes(plan.forms, plan.max_k, s.chunk_rows);
@@ -167,8 +169,7 @@ void Runner::place_buffers(const Sizes& s) {
   e.experts = &experts_state_;
   float* at = activations_.as<float>();
   for (size_t b = 0; b < kBufs; ++b) {
-    const RowsOf of = rows_of(static_cast<Buf>(b));
-    if (of == RowsOf::kChoice || of == RowsOf::kWave) continue;
+    if (is_of_experts(rows_of(static_cast<Buf>(b)))) continue;
     e.buffers[b] = std::exchange(at, at + plan_.row_floats[b] * s.buf_rows[b]);
   }
   e.rope_stride = s.rope_stride;
@@ -187,8 +188,7 @@ void Runner::place_experts(const Sizes& s) {
   std::byte* at = experts_.data();
   const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes, 64)); };
   for (size_t b = 0; b < kBufs; ++b) {
-    const RowsOf of = rows_of(static_cast<Buf>(b));
-    if (of != RowsOf::kChoice && of != RowsOf::kWave) continue;
+    if (!is_of_experts(rows_of(static_cast<Buf>(b)))) continue;
     exec_.buffers[b] = reinterpret_cast<float*>(take(plan_.row_floats[b] * 4 * s.buf_rows[b]));
   }
   each_list(experts_state_, options_.max_rows, s.wave_rows, moe, take);

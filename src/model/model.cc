@@ -16,6 +16,7 @@ Result<std::unique_ptr<Model>> Model::prepare(const gguf::File& file, LoadOption
   m.context_ = m.options_.context > 0 ? m.options_.context : m.config_.context_length;
   STOKER_TRY(WeightPlan weight_plan, WeightPlan::make(file, m.config_, m.weights_));
   m.weight_plan_ = std::make_unique<WeightPlan>(std::move(weight_plan));
+  m.expert_index_ = m.weight_plan_->expert_index(m.config_);
   KernelFinder finder(*m.options_.table);
   STOKER_TRY(m.plan_, build_plan(m.config_, m.weights_, finder, m.options_.kv_type));
   return model;
@@ -26,7 +27,7 @@ std::vector<Ledger::Line> Model::load_memory(int n_workers, Residency residency,
       {"weights", weight_plan_->bytes(residency), 0},
       {"load window", weight_plan_->window_bytes() * static_cast<uint64_t>(n_workers), 0}};
   if (!residency.stream_experts) return lines;
-  for (Ledger::Line& line : ExpertStore::memory(expert_index(), expert_budget)) lines.push_back(std::move(line));
+  for (Ledger::Line& line : ExpertStore::memory(expert_index_, expert_budget)) lines.push_back(std::move(line));
   return lines;
 }
 
@@ -34,7 +35,7 @@ Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptio
   const kernels::Table& table = *options_.table;
   STOKER_TRY_STATUS(weight_plan_->load(file, options.residency, options.cache, table, ledger, pool, options.on_bytes));
   if (options.residency.stream_experts) {
-    STOKER_TRY(experts_, ExpertStore::open(file, expert_index(), table, ledger, options.experts));
+    STOKER_TRY(experts_, ExpertStore::open(file, expert_index_, table, ledger, options.experts));
   }
   if (options.residency.read_embedding && !weights_.tied) {
     embedding_reader_ = std::make_unique<EmbeddingReader>(file, *weight_plan_->embedding());

@@ -49,7 +49,7 @@ class Model {
   Status read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptions options);
   uint64_t file_bytes(Residency residency = {}) const { return weight_plan_->file_bytes(residency); }
   /// Where the experts lie; no layers for a dense model.
-  ExpertIndex expert_index() const { return weight_plan_->expert_index(config_); }
+  const ExpertIndex& expert_index() const { return expert_index_; }
 
   /// Both halves.
   static Result<std::unique_ptr<Model>> from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger,
@@ -80,6 +80,7 @@ class Model {
   ModelConfig config_;
   Weights weights_;
   std::unique_ptr<WeightPlan> weight_plan_;
+  ExpertIndex expert_index_;
   Plan plan_;
   std::unique_ptr<ExpertStore> experts_;
   std::unique_ptr<EmbeddingReader> embedding_reader_;

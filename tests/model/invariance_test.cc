@@ -404,13 +404,7 @@ TEST_P(Streamed, LongPromptReadsEachExpertOnce) {
   const Loaded resident(path);
   const ExpertIndex index = resident.model->expert_index();
   uint64_t in_file = 0;
-  for (const ExpertIndex::Layer& layer : index.layers) {
-    for (const auto& expert : layer.experts) {
-      for (size_t p = 0; p < kProjections; ++p) {
-        in_file += expert[p].row_bytes * static_cast<uint64_t>(layer.matrices[p]->n_out);
-      }
-    }
-  }
+  for (const ExpertIndex::Layer& layer : index.layers) in_file += layer.file_bytes() * layer.experts.size();
   for (const uint64_t budget : {uint64_t{0}, index.bytes() / 4}) {
     Loaded loaded(path, {.isa = available_isas().back(),
                          .threads = 2,

@@ -49,33 +49,26 @@ void keep_routes(const MoeSpec& moe, Experts& experts) noexcept {
   experts.routed[moe.index] = experts.n;
 }
 
-/// As many rows of an expert as the wave still takes. False: none.
-bool add_part(Experts& experts, int32_t expert, int64_t begin, int64_t end) noexcept {
-  const int64_t n = std::min(end - begin, experts.wave_rows - experts.n_wave);
-  if (n <= 0) return false;
+/// The rows of active expert `i` from its current row on, as many as the wave takes, which is not full; what is left
+/// waits in `current`. The part that they are.
+WavePart& add_rows(Experts& experts, int32_t i) noexcept {
+  const int32_t expert = experts.active[i];
+  const int64_t begin = experts.current < 0 ? experts.first[expert] : experts.current_row;
+  const int64_t end = experts.first[expert + 1], n = std::min(end - begin, experts.wave_rows - experts.n_wave);
   const auto index = static_cast<int32_t>(experts.n_parts);
   experts.parts[experts.n_parts++] = {.expert = expert, .row = experts.n_wave, .begin = begin, .end = begin + n};
   std::fill_n(experts.part_of + experts.n_wave, n, index);
   std::fill_n(experts.bad + experts.n_wave, n, uint8_t{0});
   experts.n_wave += n;
-  return true;
-}
-
-/// The rows of active expert `i` from its current row on, as many as the wave takes; what is left waits in `current`.
-void add_rows(Experts& experts, int32_t i) noexcept {
-  const int32_t expert = experts.active[i];
-  const int64_t end = experts.first[expert + 1];
-  if (experts.current < 0) experts.current_row = experts.first[expert];
-  experts.current = i;
-  if (!add_part(experts, expert, experts.current_row, end)) return;
-  experts.current_row = experts.parts[experts.n_parts - 1].end;
-  if (experts.current_row == end) experts.current = -1;
+  experts.current_row = begin + n;
+  experts.current = experts.current_row == end ? -1 : i;
+  return experts.parts[index];
 }
 
 void next_resident_wave(const Step& step, Experts& experts) noexcept {
   while (experts.n_wave < experts.wave_rows && (experts.current >= 0 || experts.n_taken < experts.n_active)) {
-    add_rows(experts, experts.current >= 0 ? experts.current : static_cast<int32_t>(experts.n_taken++));
-    WavePart& part = experts.parts[experts.n_parts - 1];
+    const int32_t next = experts.current >= 0 ? experts.current : static_cast<int32_t>(experts.n_taken++);
+    WavePart& part = add_rows(experts, next);
     for (size_t i = 0; i < kProjections; ++i) part.matrices[i] = step.targets[i].experts->of(part.expert);
   }
   experts.last = experts.current < 0 && experts.n_taken == experts.n_active;
@@ -95,8 +88,7 @@ void next_streamed_wave(const Step& step, Exec& exec) noexcept {
   while (experts.n_wave < experts.wave_rows) {
     const int32_t i = experts.current >= 0 ? experts.current : take_next(experts);
     if (i < 0) break;
-    add_rows(experts, i);
-    WavePart& part = experts.parts[experts.n_parts - 1];
+    WavePart& part = add_rows(experts, i);
     part.lease = i;
     for (size_t p = 0; p < kProjections; ++p) {
       part.matrices[p] = experts.request->data(i, static_cast<Projection>(p));
@@ -186,7 +178,7 @@ void fail_part(const Step& step, Exec& exec, const WavePart& part) noexcept {
   exec.errors->add(step.index, experts.request->error(part.lease));
   for (int64_t row = part.begin; row < part.end; ++row) {
     const int64_t token = experts.choice[row] / step.moe.n_used;
-    exec.mark_bad(experts.output_rows ? experts.output_rows[token] : token, step);
+    exec.mark_bad(experts.original_row(token), step);
   }
 }
 
@@ -252,7 +244,7 @@ void activate(const Step& step, Exec& exec, Worker& worker) noexcept {
     quantize(t, job, row, row + 1);
     if (experts.bad[row] == 0) continue;
     const int64_t token = experts.choice[part.begin + row - part.row] / moe.n_used;
-    exec.mark_bad(experts.output_rows ? experts.output_rows[token] : token, step);
+    exec.mark_bad(experts.original_row(token), step);
   }
   if (worker.index() == 0) experts.activations = activations_of(job);
 }

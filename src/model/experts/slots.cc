@@ -4,13 +4,15 @@
 
 namespace stoker::model {
 
-std::vector<SlotClass> share_slots(std::span<const uint64_t> expert_bytes, int64_t n_experts, uint64_t budget_bytes) {
-  std::vector<SlotClass> classes;
+SlotShares share_slots(std::span<const uint64_t> expert_bytes, int64_t n_experts, uint64_t budget_bytes) {
+  SlotShares shares;
+  std::vector<SlotClass>& classes = shares.classes;
   uint64_t all = 0;
   for (const uint64_t bytes : expert_bytes) {
     auto same = std::find_if(classes.begin(), classes.end(), [&](const SlotClass& c) { return c.slot_bytes == bytes; });
     if (same == classes.end()) same = classes.insert(classes.end(), SlotClass{.slot_bytes = bytes});
     same->n_experts += n_experts;
+    shares.class_of_layer.push_back(static_cast<size_t>(same - classes.begin()));
     all += bytes * static_cast<uint64_t>(n_experts);
   }
   const double share = std::min(1.0, static_cast<double>(budget_bytes) / static_cast<double>(all));
@@ -26,7 +28,7 @@ std::vector<SlotClass> share_slots(std::span<const uint64_t> expert_bytes, int64
     c.keeps = c.n_slots >= 2;
     c.n_slots = std::max<int64_t>(c.n_slots, std::min<int64_t>(2, c.n_experts));
   }
-  return classes;
+  return shares;
 }
 
 }  // namespace stoker::model

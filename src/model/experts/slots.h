@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,9 +15,14 @@ struct SlotClass {
   bool keeps = true;  ///< False: nothing stays in the slots.
 };
 
+struct SlotShares {
+  std::vector<SlotClass> classes;
+  std::vector<size_t> class_of_layer;
+};
+
 /// How a budget becomes slots, for layers with `n_experts` experts of `expert_bytes` each. The store does so, and the
 /// simulator that replays routes. It is shared out in proportion to what the sizes have in the file; what rounding
 /// leaves goes to the first. Less than two experts of a size: two slots beside the budget, in which nothing stays.
-std::vector<SlotClass> share_slots(std::span<const uint64_t> expert_bytes, int64_t n_experts, uint64_t budget_bytes);
+SlotShares share_slots(std::span<const uint64_t> expert_bytes, int64_t n_experts, uint64_t budget_bytes);
 
 }  // namespace stoker::model

@@ -76,16 +76,10 @@ uint64_t now_ns() {
 
 }  // namespace
 
-std::vector<ExpertStore::Class> ExpertStore::classes_for(const ExpertIndex& index, uint64_t budget_bytes) {
+SlotShares ExpertStore::shares_for(const ExpertIndex& index, uint64_t budget_bytes) {
   std::vector<uint64_t> expert_bytes;
   for (const ExpertIndex::Layer& layer : index.layers) expert_bytes.push_back(layer.expert_bytes());
-  std::vector<Class> classes;
-  int32_t first = 0;
-  for (const SlotClass& c : share_slots(expert_bytes, index.n_experts, budget_bytes)) {
-    classes.push_back({c, first, {}, {}});
-    first += static_cast<int32_t>(c.n_slots);
-  }
-  return classes;
+  return share_slots(expert_bytes, index.n_experts, budget_bytes);
 }
 
 uint64_t ExpertStore::piece_bytes(const ExpertIndex& index) {
@@ -98,14 +92,15 @@ uint64_t ExpertStore::piece_bytes(const ExpertIndex& index) {
 
 std::vector<Ledger::Line> ExpertStore::memory(const ExpertIndex& index, uint64_t budget_bytes) {
   uint64_t slab = 0;
-  for (const Class& c : classes_for(index, budget_bytes)) slab += c.slot_bytes * static_cast<uint64_t>(c.n_slots);
+  for (const SlotClass& c : shares_for(index, budget_bytes).classes)
+    slab += c.slot_bytes * static_cast<uint64_t>(c.n_slots);
   return {{"expert cache", slab, 0},
           {"expert reads", BulkReader::window_bytes(piece_bytes(index)) * static_cast<uint64_t>(kMostLanes), 0}};
 }
 
 int64_t ExpertStore::slots_for(const ExpertIndex& index, uint64_t budget_bytes) {
   int64_t n = 0;
-  for (const Class& c : classes_for(index, budget_bytes)) n += c.n_slots;
+  for (const SlotClass& c : shares_for(index, budget_bytes).classes) n += c.n_slots;
   return n;
 }
 
@@ -116,17 +111,9 @@ ExpertStore::ExpertStore(const gguf::File& file, ExpertIndex index, const kernel
       reader_(options.reader ? options.reader : own_reader_.get()),
       policy_kind_(options.policy),
       piece_bytes_(piece_bytes(index_)),
-      classes_(classes_for(index_, options.budget_bytes)),
       slot_of_(index_.layers.size() * static_cast<size_t>(index_.n_experts), -1),
       policy_(policy_kind_, static_cast<int64_t>(slot_of_.size()), EvictionPolicy::kHalfLife,
-              {.n_experts = index_.n_experts, .n_used = index_.n_used}) {
-  for (const ExpertIndex::Layer& layer : index_.layers) {
-    const uint64_t bytes = layer.expert_bytes();
-    const auto c =
-        std::find_if(classes_.begin(), classes_.end(), [&](const Class& k) { return k.slot_bytes == bytes; });
-    class_of_layer_.push_back(static_cast<size_t>(c - classes_.begin()));
-  }
-}
+              {.n_experts = index_.n_experts, .n_used = index_.n_used}) {}
 
 Result<std::unique_ptr<ExpertStore>> ExpertStore::open(const gguf::File& file, ExpertIndex index,
                                                        const kernels::Table& table, Ledger& ledger, Options options) {
@@ -135,7 +122,7 @@ Result<std::unique_ptr<ExpertStore>> ExpertStore::open(const gguf::File& file, E
   ExpertStore& s = *store;
   STOKER_TRY(s.slab_, Buffer::allocate(ledger, lines[0].name, lines[0].bytes));
   STOKER_TRY(s.windows_, Buffer::allocate(ledger, lines[1].name, lines[1].bytes));
-  s.lay_out(s.slab_.data());
+  s.lay_out(shares_for(s.index_, options.budget_bytes), s.slab_.data());
   int lanes = options.lanes;
   if (lanes == 0) lanes = options.reader ? 4 : measure_lanes(*s.reader_, s.index_, s.piece_bytes_, s.windows_.bytes());
   for (int i = 0; i < std::min(lanes, kMostLanes); ++i) s.lanes_.emplace_back([&s, i] { s.lane(i); });
@@ -152,16 +139,18 @@ ExpertStore::~ExpertStore() {
   for (std::thread& thread : lanes_) thread.join();
 }
 
-void ExpertStore::lay_out(std::byte* slab) {
+void ExpertStore::lay_out(SlotShares shares, std::byte* slab) {
   const MutexLock lock(mu_);
-  for (size_t c = 0; c < classes_.size(); ++c) {
-    Class& k = classes_[c];
-    k.evictable.assign(static_cast<size_t>(k.n_slots), -1);
-    for (int64_t i = 0; i < k.n_slots; ++i) {
+  class_of_layer_ = std::move(shares.class_of_layer);
+  for (const SlotClass& share : shares.classes) {
+    const size_t size_class = classes_.size();
+    Class& c = classes_.emplace_back(Class{share, static_cast<int32_t>(slots_.size()), {}, {}});
+    c.evictable.assign(static_cast<size_t>(c.n_slots), -1);
+    for (int64_t i = 0; i < c.n_slots; ++i) {
       Slot& slot = slots_.emplace_back();
-      slot.data = std::exchange(slab, slab + k.slot_bytes);
-      slot.size_class = c;
-      k.free.push_back(k.first + static_cast<int32_t>(k.n_slots - 1 - i));
+      slot.data = std::exchange(slab, slab + c.slot_bytes);
+      slot.size_class = size_class;
+      c.free.push_back(c.first + static_cast<int32_t>(c.n_slots - 1 - i));
     }
   }
   tasks_.resize(slots_.size() * kProjections);

@@ -97,11 +97,11 @@ class ExpertStore {
   struct Task;
   struct Piece;
   ExpertStore(const gguf::File& file, ExpertIndex index, const kernels::Table& table, Options options);
-  static std::vector<Class> classes_for(const ExpertIndex& index, uint64_t budget_bytes);
+  static SlotShares shares_for(const ExpertIndex& index, uint64_t budget_bytes);
   static uint64_t piece_bytes(const ExpertIndex& index);
 
   int64_t key_of(size_t layer, int32_t expert) const { return static_cast<int64_t>(layer) * index_.n_experts + expert; }
-  void lay_out(std::byte* slab);
+  void lay_out(SlotShares shares, std::byte* slab);
 
   void lane(int index);
   void fill(Piece& piece, std::span<std::byte> window);
