@@ -33,10 +33,11 @@ std::vector<Ledger::Line> Model::load_memory(int n_workers, Residency residency,
 
 Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptions options) {
   const kernels::Table& table = *options_.table;
-  STOKER_TRY_STATUS(weight_plan_->load(file, options.residency, options.cache, table, ledger, pool, options.on_bytes));
-  if (options.residency.stream_experts) {
-    STOKER_TRY(experts_, ExpertStore::open(file, expert_index_, table, ledger, options.experts));
+  if (options.residency.stream_experts) {  // First: its slots are touched while weights are read.
+    STOKER_TRY(experts_, ExpertStore::reserve(file, expert_index_, table, ledger, options.experts));
   }
+  STOKER_TRY_STATUS(weight_plan_->load(file, options.residency, options.cache, table, ledger, pool, options.on_bytes));
+  if (experts_) experts_->start();
   if (options.residency.read_embedding && !weights_.tied) {
     embedding_reader_ = std::make_unique<EmbeddingReader>(file, *weight_plan_->embedding());
   }

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/fp_env.h"
 #include "base/gate.h"
+#include "base/pool.h"
 #include "base/str_cat.h"
 #include "model/experts/file_reader.h"
 
@@ -59,6 +60,8 @@ struct ExpertStore::Piece {
 
 namespace {
 
+constexpr uint64_t kWorthTouching = 64u << 20;
+constexpr int kMostTouching = 8;  // As many as saturate the memory of a large machine.
 // Large enough for a disk to be at its best, small enough that a matrix comes through several lanes at once.
 constexpr uint64_t kPieceBytes = (1u << 20) - BulkReader::kAlign;
 
@@ -111,21 +114,34 @@ ExpertStore::ExpertStore(const gguf::File& file, ExpertIndex index, const kernel
       reader_(options.reader ? options.reader : own_reader_.get()),
       policy_kind_(options.policy),
       piece_bytes_(piece_bytes(index_)),
+      wanted_lanes_(options.lanes > 0 ? std::min(options.lanes, kMostLanes) : 0),
       slot_of_(index_.layers.size() * static_cast<size_t>(index_.n_experts), -1),
       policy_(policy_kind_, static_cast<int64_t>(slot_of_.size()), EvictionPolicy::kHalfLife,
               {.n_experts = index_.n_experts, .n_used = index_.n_used}) {}
 
-Result<std::unique_ptr<ExpertStore>> ExpertStore::open(const gguf::File& file, ExpertIndex index,
-                                                       const kernels::Table& table, Ledger& ledger, Options options) {
+Result<std::unique_ptr<ExpertStore>> ExpertStore::reserve(const gguf::File& file, ExpertIndex index,
+                                                          const kernels::Table& table, Ledger& ledger,
+                                                          Options options) {
   const std::vector<Ledger::Line> lines = memory(index, options.budget_bytes);
   auto store = std::unique_ptr<ExpertStore>(new ExpertStore(file, std::move(index), table, options));
   ExpertStore& s = *store;
   STOKER_TRY(s.slab_, Buffer::allocate(ledger, lines[0].name, lines[0].bytes));
   STOKER_TRY(s.windows_, Buffer::allocate(ledger, lines[1].name, lines[1].bytes));
   s.lay_out(shares_for(s.index_, options.budget_bytes), s.slab_.data());
-  int lanes = options.lanes;
-  if (lanes == 0) lanes = options.reader ? 4 : measure_lanes(*s.reader_, s.index_, s.piece_bytes_, s.windows_.bytes());
-  for (int i = 0; i < std::min(lanes, kMostLanes); ++i) s.lanes_.emplace_back([&s, i] { s.lane(i); });
+  if (lines[0].bytes >= kWorthTouching) s.toucher_.start(s.slab_.bytes(), std::min(usable_cpus(), kMostTouching));
+  return store;
+}
+
+void ExpertStore::start() {
+  int lanes = wanted_lanes_;
+  if (lanes == 0) lanes = own_reader_ ? measure_lanes(*reader_, index_, piece_bytes_, windows_.bytes()) : 4;
+  for (int i = 0; i < lanes; ++i) lanes_.emplace_back([this, i] { lane(i); });
+}
+
+Result<std::unique_ptr<ExpertStore>> ExpertStore::open(const gguf::File& file, ExpertIndex index,
+                                                       const kernels::Table& table, Ledger& ledger, Options options) {
+  STOKER_TRY(std::unique_ptr<ExpertStore> store, reserve(file, std::move(index), table, ledger, options));
+  store->start();
   return store;
 }
 
@@ -262,7 +278,7 @@ void ExpertStore::finish_reading(int32_t index) {
 // Places
 
 /// A slot without an entry, evicting one where that is needed; -1: all are leased or being read.
-int32_t ExpertStore::reserve(size_t size_class) {
+int32_t ExpertStore::take_slot(size_t size_class) {
   Class& c = classes_[size_class];
   if (!c.free.empty()) {
     const int32_t slot = c.free.back();
@@ -341,7 +357,7 @@ void ExpertStore::assign(ExpertRequest& request) {
   }
   for (size_t i = 0; i < request.keys_.size(); ++i) {
     if (request.states_[i] != State::kWanted || slot_of_[static_cast<size_t>(request.keys_[i])] >= 0) continue;
-    const int32_t slot = reserve(class_of_layer_[request.layer_]);
+    const int32_t slot = take_slot(class_of_layer_[request.layer_]);
     if (slot < 0) break;
     place(i, slot, stats_.misses);
     start_reading(slot, request.keys_[i]);

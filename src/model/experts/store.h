@@ -14,6 +14,7 @@
 #include "base/ledger.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "base/toucher.h"
 #include "gguf/file.h"
 #include "gguf/tensor_reader.h"
 #include "kernels/table.h"
@@ -58,8 +59,13 @@ class ExpertStore {
   static std::vector<Ledger::Line> memory(const ExpertIndex& index, uint64_t budget_bytes);
   /// How many slots it would have.
   static int64_t slots_for(const ExpertIndex& index, uint64_t budget_bytes);
-  /// Charges the slots to `ledger` and starts the threads that read; reads no expert yet. `file` and `table` must
-  /// outlive it. kOutOfMemory: the ledger refuses; the message has the numbers.
+  /// Charges the slots to `ledger` and has them touched from now on, as processors have nothing else to do. `file` and
+  /// `table` must outlive it. kOutOfMemory: the ledger refuses; the message has the numbers.
+  static Result<std::unique_ptr<ExpertStore>> reserve(const gguf::File& file, ExpertIndex index,
+                                                      const kernels::Table& table, Ledger& ledger, Options options);
+  /// Starts the threads that read; reads no expert yet. Before any request, once.
+  void start();
+  /// Both.
   static Result<std::unique_ptr<ExpertStore>> open(const gguf::File& file, ExpertIndex index,
                                                    const kernels::Table& table, Ledger& ledger, Options options);
   ~ExpertStore();
@@ -111,7 +117,7 @@ class ExpertStore {
 
   void assign(ExpertRequest& request) REQUIRES(mu_);
   void assign_waiting() REQUIRES(mu_);
-  int32_t reserve(size_t size_class) REQUIRES(mu_);
+  int32_t take_slot(size_t size_class) REQUIRES(mu_);
   void start_reading(int32_t slot, int64_t key) REQUIRES(mu_);
   void queue_tasks(const ExpertRequest& request, std::span<const int32_t> started) REQUIRES(mu_);
   void drop_lease(int32_t slot) REQUIRES(mu_);
@@ -130,7 +136,9 @@ class ExpertStore {
   ExpertReader* reader_;
   EvictionPolicy::Kind policy_kind_;
   const uint64_t piece_bytes_;
+  const int wanted_lanes_;
   Buffer slab_, windows_;
+  Toucher toucher_;  // Of the slab: goes before it.
   std::vector<size_t> class_of_layer_;
   std::vector<Slot> slots_;
   std::vector<std::thread> lanes_;
