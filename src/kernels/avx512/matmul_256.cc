@@ -8,16 +8,20 @@ namespace {
 //
 #include "kernels/vec/matmul_256.inc.h"
 //
-#include "kernels/vec/matmul_expanded.inc.h"
-//
 #include "kernels/vec/matmul_decode.inc.h"
 //
 #include "kernels/vec/matmul_types_256.inc.h"
 
 }  // namespace
 
-const MatmulKernels kMatmulQ4K = kernels_of<Family256<Q4K>>();
-const MatmulKernels kMatmulQ5K = kernels_expanding<Q5K>();
-const MatmulKernels kMatmulQ6K = kernels_expanding<Q6K>();
+}  // namespace stoker::kernels::avx512
+
+#include "kernels/avx512/matmul_pairs.h"
+
+namespace stoker::kernels::avx512 {
+
+const MatmulKernels kMatmulQ4K = kernels_in_pairs<Q4K>();
+const MatmulKernels kMatmulQ5K = kernels_in_pairs<Q5K>();
+const MatmulKernels kMatmulQ6K = kernels_in_pairs<Q6K>();
 
 }  // namespace stoker::kernels::avx512

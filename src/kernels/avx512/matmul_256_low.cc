@@ -14,8 +14,14 @@ namespace {
 
 }  // namespace
 
-const MatmulKernels kMatmulQ2K = kernels_of<Family256<Q2K>>();
-const MatmulKernels kMatmulQ3K = kernels_of<Family256<Q3K>>();
-const MatmulKernels kMatmulIq4Xs = kernels_of<Family256<Iq4Xs>>();
+}  // namespace stoker::kernels::avx512
+
+#include "kernels/avx512/matmul_pairs.h"
+
+namespace stoker::kernels::avx512 {
+
+const MatmulKernels kMatmulQ2K = kernels_in_pairs<Q2K>();
+const MatmulKernels kMatmulQ3K = kernels_in_pairs<Q3K>();
+const MatmulKernels kMatmulIq4Xs = kernels_in_pairs<Iq4Xs>();
 
 }  // namespace stoker::kernels::avx512
