@@ -8,7 +8,7 @@
 #include "cli/bench_args.h"
 #include "cli/bench_compare.h"
 #include "cli/bench_figures.h"
-#include "cli/common.h"
+#include "cli/options.h"
 
 namespace stoker::cli {
 namespace {

@@ -1,5 +1,7 @@
 #include "cli/bench_args.h"
 
+#include "cli/options.h"
+
 namespace stoker::cli {
 namespace {
 

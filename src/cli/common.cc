@@ -15,6 +15,7 @@
 #include "base/memory_limit.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
+#include "cli/options.h"
 #include "cli/synth_file.h"
 
 namespace stoker::cli {

@@ -1,5 +1,5 @@
 #include "base/str_cat.h"
-#include "cli/common.h"
+#include "cli/options.h"
 
 namespace stoker::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "base/memory_limit.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
-#include "cli/common.h"
+#include "cli/options.h"
 #include "cli/synth_file.h"
 #include "cli/verify.h"
 #include "gguf/file.h"

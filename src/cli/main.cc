@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/str_cat.h"
-#include "cli/common.h"
+#include "cli/options.h"
 
 namespace {
 

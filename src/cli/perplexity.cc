@@ -6,7 +6,7 @@
 
 #include "base/progress.h"
 #include "base/str_cat.h"
-#include "cli/common.h"
+#include "cli/options.h"
 #include "engine/score.h"
 
 namespace stoker::cli {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/str_cat.h"
-#include "cli/common.h"
+#include "cli/options.h"
 #include "cli/plan_figures.h"
 #include "cli/plan_print.h"
 #include "cli/synth_file.h"

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "base/memory_limit.h"
 #include "base/str_cat.h"
 #include "cli/format.h"
@@ -98,10 +97,11 @@ void print_profile(const engine::Profiler& profiler, const engine::Engine& engin
   }
 }
 
-Status save_profile(const engine::Profiler& profiler, const engine::Engine& engine, const std::string& path) {
+Status save_profile(const engine::Profiler& profiler, const engine::Engine& engine, OutputFile& to) {
   nlohmann::json out = {{"model", engine.file().path()}, {"phases", nlohmann::json::array()}};
   for (const engine::ProfilePhase& phase : profiler.phases()) out["phases"].push_back(to_json(phase, engine));
-  return write_file(path, out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  STOKER_TRY_STATUS(to.write(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"));
+  return to.commit();
 }
 
 }  // namespace stoker::cli

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/output_file.h"
 #include "base/result.h"
 #include "engine/profile.h"
 
@@ -12,7 +13,7 @@ namespace stoker::cli {
 std::string expert_line(const model::ExpertStore::Stats& stats);
 /// A few lines per phase, on standard error.
 void print_profile(const engine::Profiler& profiler, const engine::Engine& engine);
-/// The same as JSON with the route histogram, to `path`.
-Status save_profile(const engine::Profiler& profiler, const engine::Engine& engine, const std::string& path);
+/// The same as JSON with the route histogram.
+Status save_profile(const engine::Profiler& profiler, const engine::Engine& engine, OutputFile& to);
 
 }  // namespace stoker::cli

@@ -12,7 +12,7 @@
 #include "base/memory_limit.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
-#include "cli/common.h"
+#include "cli/options.h"
 #include "cli/profile.h"
 #include "cli/synth_file.h"
 #include "engine/generate.h"
@@ -91,6 +91,12 @@ int run(Args& args) {
   options.cancel = &cancelled;
   engine::Profiler profiler(**engine);
   if (args.profile || !args.profile_path.empty()) options.profiler = &profiler;
+  std::optional<OutputFile> profile;  // Made now, so that a wrong path is known before the work and not after it.
+  if (!args.profile_path.empty()) {
+    auto file = OutputFile::create(args.profile_path);
+    if (!file) return fail(file.error());
+    profile.emplace(std::move(*file));
+  }
   std::optional<engine::TraceWriter> trace;
   if (!args.trace_path.empty()) {
     auto writer = engine::TraceWriter::create(args.trace_path, **engine);
@@ -127,8 +133,8 @@ int run(Args& args) {
   print_memory(**engine);
   print_experts(**engine);
   if (args.profile) print_profile(profiler, **engine);
-  if (!args.profile_path.empty()) {
-    if (auto status = save_profile(profiler, **engine, args.profile_path); !status) return fail(status.error());
+  if (profile) {
+    if (auto status = save_profile(profiler, **engine, *profile); !status) return fail(status.error());
   }
   if (trace) {
     if (auto status = trace->commit(); !status) return fail(status.error());

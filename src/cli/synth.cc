@@ -6,7 +6,7 @@
 
 #include "base/memory_limit.h"
 #include "base/str_cat.h"
-#include "cli/common.h"
+#include "cli/options.h"
 #include "cli/synth_file.h"
 
 namespace stoker::cli {

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/str_cat.h"
-#include "cli/common.h"
+#include "cli/options.h"
 #include "cli/synth_file.h"
 #include "gguf/file.h"
 #include "text/tokenizer.h"

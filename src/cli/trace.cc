@@ -9,7 +9,7 @@
 
 #include "base/memory_limit.h"
 #include "base/str_cat.h"
-#include "cli/common.h"
+#include "cli/options.h"
 #include "engine/trace_replay.h"
 
 namespace stoker::cli {

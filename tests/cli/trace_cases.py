@@ -1,4 +1,6 @@
-"""`stoker run --trace`, and `stoker trace`, which replays what it wrote."""
+"""`stoker run --trace` and --profile, and `stoker trace`, which replays what was written."""
+import json
+
 from harness import TestCase, model
 
 MOE = "olmoe"
@@ -60,3 +62,28 @@ class Trace(TestCase):
         self.refused(2, ["llama.gguf", "no experts"], "run", "-m", model(), "-p", "x", "-n", 1, "--trace", path)
         self.refused(1, "nowhere", "run", "-m", model(MOE), "-p", "x", "-n", 1, "--trace", self.folder / "nowhere" / "x")
         self.assertEqual(list(self.folder.iterdir()), [])
+
+
+class Profile(TestCase):
+    def test_both_phases_and_where_tokens_went(self):
+        path = self.folder / "profile.json"
+        run = ("run", "-m", model(MOE), "-p", "hello", "-n", 9, "--ignore-eos", "--expert-cache", "100K")
+        done = self.ok(*run, "--profile", "--profile-json", path)
+        for phase in ("prefill", "decode"):
+            self.assertRegex(done.err, rf"profile: {phase}: \d+ tokens, ")
+            self.assertRegex(done.err, rf"profile: {phase}: \d+ requests, .* hits")
+        phases = json.loads(path.read_text())["phases"]
+        self.assertEqual([phase["name"] for phase in phases], ["prefill", "decode"])
+        self.assertEqual(phases[1]["tokens"], 8)
+        for phase in phases:
+            counts = [sum(layer["counts"]) for layer in phase["routes"]]
+            self.assertEqual(len(set(counts[:-1])), 1)  # every token, but in the last layer only those that are sampled from
+            self.assertEqual(counts[-1] * (phase["tokens"] if phase["name"] == "prefill" else 1), counts[0])
+            self.assertEqual(sum(counts), phase["expert_selections"])
+            experts = phase["experts"]
+            ways = ("hits", "joined", "foreseen", "misses")
+            self.assertEqual(sum(experts[way] for way in ways), experts["requests"])
+
+    def test_a_path_that_cannot_be_written_is_known_before_the_work(self):
+        path = self.folder / "nowhere" / "x"
+        self.refused(1, "nowhere", "run", "-m", model(MOE), "-p", "x", "-n", 1, "--profile-json", path)
