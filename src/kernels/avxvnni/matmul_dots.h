@@ -16,6 +16,7 @@ STOKER_INLINE Ints dot2(Ints c, Ints x, Ints y) { return _mm256_dpwssd_avx_epi32
 STOKER_INLINE Ints dot4(Ints c, Ints u, Ints s) { return _mm256_dpbusd_epi32(c, u, s); }
 STOKER_INLINE Ints dot2(Ints c, Ints x, Ints y) { return _mm256_dpwssd_epi32(c, x, y); }
 #endif
+STOKER_INLINE Ints dot4_word(Ints c, Ints u, const int8_t* p) { return dot4(c, u, word_of(p)); }
 // Halves for dot2.
 STOKER_INLINE Ints pair(Ints low, Ints high) { return _mm256_blend_epi16(low, shift_left(high, 16), 0xaa); }
 // Of 16 sums of activations: times x.

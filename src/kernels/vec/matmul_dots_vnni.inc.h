@@ -2,7 +2,8 @@
 // at -kOffset * (sum of the activations), which takes the raise out again. vpdpbusd does not saturate.
 //
 // An instruction set says: dot4(c, u, s) and dot2(c, x, y), c + the products of the bytes (without and with a sign) and
-// of the signed halves of every lane; pair; sixteen_times(sums, x, out).
+// of the signed halves of every lane; dot4_word(c, u, p), dot4 with the 4 bytes at p in every lane; pair;
+// sixteen_times(sums, x, out).
 
 // Weights that have a sign are raised by 128.
 constexpr int kRaise = 128;
@@ -25,7 +26,11 @@ STOKER_INLINE void add_dots(const Ints* v, const int8_t* q, Ints (&dots)[kCount]
 // Adds the sums of a block of 32 for kStep<N> rows.
 template <class Type, int N>
 STOKER_INLINE void dots_32(const Ints (&v)[8], const int8_t* q, Ints (&dots)[kStep<N>]) {
-  add_dots<kStep<N>, 8>(v, q, dots);
+  if constexpr (N < 8) return add_dots<kStep<N>, 8>(v, q, dots);
+  // The form that broadcasts by itself gains 5 % here, but makes the compiler spill in smaller tiles and in 256-blocks.
+  STOKER_UNROLL for (int i = 0; i < 8; ++i) {
+    STOKER_UNROLL for (int t = 0; t < kStep<N>; ++t) dots[t] = dot4_word(dots[t], v[i], q + t * 256 + 4 * i);
+  }
 }
 
 // What the dots of the sub-blocks start from, one row after the other: -kOffset * (sum of the activations).
