@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/checked.h"
@@ -36,8 +37,18 @@ class BulkReader {
   /// Whether reads that miss the cache go to the disk directly.
   bool direct() const { return direct_fd_ >= 0; }
 
+  /// The direct read of the same bytes: whole sectors from an aligned offset on, `lead` bytes before the first wanted
+  /// one. The file may end inside the last sector.
+  struct Direct {
+    int fd = -1;
+    uint64_t offset = 0, bytes = 0, lead = 0;
+  };
+  /// Nothing: `read` would go another way, since the cache has them, the file does not, or there are no direct reads.
+  std::optional<Direct> direct_read(uint64_t offset, uint64_t bytes) const;
+
  private:
   bool cached(uint64_t offset, uint64_t bytes) const;
+  bool inside(uint64_t offset, uint64_t bytes) const;
   bool read_direct(uint64_t begin, uint64_t bytes, std::byte* out) const;
 
   const File* file_;

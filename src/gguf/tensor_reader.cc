@@ -27,4 +27,10 @@ Result<std::span<std::byte>> TensorReader::read(const TensorInfo& tensor, uint64
   return read;
 }
 
+std::optional<BulkReader::Direct> TensorReader::direct_read(const TensorInfo& tensor, uint64_t begin,
+                                                            uint64_t bytes) const {
+  if (shards_.empty() || !file_.check_range(tensor, begin, bytes)) return std::nullopt;
+  return shards_[static_cast<size_t>(tensor.shard)].direct_read(tensor.offset + begin, bytes);
+}
+
 }  // namespace stoker::gguf

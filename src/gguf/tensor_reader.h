@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,8 @@ class TensorReader {
   /// Errors as File::read_tensor.
   Result<std::span<std::byte>> read(const TensorInfo& tensor, uint64_t begin, uint64_t bytes,
                                     std::span<std::byte> window) const;
+  /// The direct read of the same bytes (BulkReader::direct_read). Nothing: `read` would go another way, or fail.
+  std::optional<BulkReader::Direct> direct_read(const TensorInfo& tensor, uint64_t begin, uint64_t bytes) const;
   /// Whether reads that miss the page cache go to the disk directly, in all shards.
   bool direct() const;
 

@@ -26,17 +26,17 @@ using Place = std::pair<std::string, uint64_t>;
 /// Reads a file, keeps a log, and fails where it is told to.
 class FaultyReader final : public ExpertReader {
  public:
-  explicit FaultyReader(const gguf::File& file) : reader_(file, BulkReader::Cache::kFill) {}
-  Result<std::span<std::byte>> read(const gguf::TensorInfo& tensor, uint64_t begin, uint64_t bytes,
-                                    std::span<std::byte> window) override {
+  explicit FaultyReader(const gguf::File& file) : reader_(file, BulkReader::Cache::kFill, ReaderKind::kThreads, 8) {}
+  Result<std::span<std::byte>> read(const ExpertRead& read) override {
+    const gguf::TensorInfo& tensor = *read.tensor;
     {
       const MutexLock lock(mu_);
-      log_.insert({tensor.name, begin});
-      if (bad_ == Place{tensor.name, begin}) {
-        return gguf::File::tensor_error({ErrorCode::kIo, "Input/output error"}, tensor, begin, bytes);
+      log_.insert({tensor.name, read.begin});
+      if (bad_ == Place{tensor.name, read.begin}) {
+        return gguf::File::tensor_error({ErrorCode::kIo, "Input/output error"}, tensor, read.begin, read.bytes);
       }
     }
-    return reader_.read(tensor, begin, bytes, window);
+    return reader_.read(read);
   }
   std::string mode() const override { return "faulty"; }
   void fail_at(std::optional<Place> place) {

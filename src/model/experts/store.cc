@@ -11,71 +11,15 @@
 #include "base/pool.h"
 #include "base/str_cat.h"
 #include "model/experts/file_reader.h"
+#include "model/experts/store_parts.h"
 
 namespace stoker::model {
-
-struct ExpertStore::Class : SlotClass {
-  int32_t first = 0;
-  std::vector<int32_t> evictable{};  ///< By slot from `first` on: its key, or -1.
-  std::vector<int32_t> free{};
-};
-
-struct ExpertStore::Slot {
-  Slot() = default;
-  Slot(Slot&& other) noexcept : data(other.data), size_class(other.size_class) {}
-
-  std::byte* data = nullptr;
-  size_t size_class = 0;
-  // Pieces of a matrix that are still to come, and what they will be part of.
-  std::array<std::atomic<uint32_t>, kProjections> pending{};
-  std::array<uint64_t, kProjections> offset{};
-  std::atomic<bool> failed{false};
-  // Guarded by the store's mutex.
-  int32_t key = -1;
-  int32_t leases = 0;
-  int32_t left = 0;       ///< Pieces of all matrices.
-  bool given_up = false;  ///< Nobody wants it any more, though it is being read.
-  bool ahead = false;     ///< Nobody but requests made ahead has asked for it.
-  std::optional<Error> error{};
-};
-
-/// A matrix to be read, from `group` on.
-struct ExpertStore::Task {
-  int32_t slot = 0;
-  Projection p = Projection::kGate;
-  int64_t group = 0;
-};
-
-/// What a lane reads at once: some groups of 16 rows.
-struct ExpertStore::Piece {
-  int32_t slot = -1;
-  Projection p = Projection::kGate;
-  const ExpertMatrix* matrix = nullptr;
-  ExpertIndex::Place place{};
-  int64_t begin = 0, end = 0;
-  bool skip = false;
-  std::optional<Error> error{};
-  uint64_t bytes = 0;
-};
-
 namespace {
 
 constexpr uint64_t kWorthTouching = 64u << 20;
 constexpr int kMostTouching = 8;  // As many as saturate the memory of a large machine.
 // Large enough for a disk to be at its best, small enough that a matrix comes through several lanes at once.
 constexpr uint64_t kPieceBytes = (1u << 20) - BulkReader::kAlign;
-
-int64_t groups_of(const ExpertMatrix& w, const ExpertIndex::Place& place, uint64_t piece_bytes) {
-  const auto most = std::max<int64_t>(1, static_cast<int64_t>(piece_bytes / (16 * place.row_bytes)));
-  const int64_t n_pieces = (w.n_groups() + most - 1) / most;
-  return (w.n_groups() + n_pieces - 1) / n_pieces;
-}
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
 
 }  // namespace
 
@@ -110,7 +54,8 @@ int64_t ExpertStore::slots_for(const ExpertIndex& index, uint64_t budget_bytes) 
 ExpertStore::ExpertStore(const gguf::File& file, ExpertIndex index, const kernels::Table& table, Options options)
     : index_(std::move(index)),
       table_(table),
-      own_reader_(options.reader ? nullptr : std::make_unique<FileReader>(file, options.cache)),
+      own_reader_(options.reader ? nullptr
+                                 : std::make_unique<FileReader>(file, options.cache, options.reading, kMostLanes)),
       reader_(options.reader ? options.reader : own_reader_.get()),
       policy_kind_(options.policy),
       piece_bytes_(piece_bytes(index_)),
@@ -130,12 +75,6 @@ Result<std::unique_ptr<ExpertStore>> ExpertStore::reserve(const gguf::File& file
   s.lay_out(shares_for(s.index_, options.budget_bytes), s.slab_.data());
   if (lines[0].bytes >= kWorthTouching) s.toucher_.start(s.slab_.bytes(), std::min(usable_cpus(), kMostTouching));
   return store;
-}
-
-void ExpertStore::start() {
-  int lanes = wanted_lanes_;
-  if (lanes == 0) lanes = own_reader_ ? measure_lanes(*reader_, index_, piece_bytes_, windows_.bytes()) : 4;
-  for (int i = 0; i < lanes; ++i) lanes_.emplace_back([this, i] { lane(i); });
 }
 
 Result<std::unique_ptr<ExpertStore>> ExpertStore::open(const gguf::File& file, ExpertIndex index,
@@ -169,7 +108,7 @@ void ExpertStore::lay_out(SlotShares shares, std::byte* slab) {
       c.free.push_back(c.first + static_cast<int32_t>(c.n_slots - 1 - i));
     }
   }
-  tasks_.resize(slots_.size() * kProjections);
+  for (TaskQueue* tasks : {&wanted_, &ahead_}) tasks->resize(slots_.size() * kProjections);
 }
 
 int64_t ExpertStore::n_slots() const { return static_cast<int64_t>(slots_.size()); }
@@ -179,6 +118,9 @@ ExpertStore::Stats ExpertStore::stats() const {
   Stats stats = stats_;
   stats.wait_ns = wait_ns_.load(std::memory_order_relaxed);
   stats.in_flight = n_reading_;
+  const ReadClock::Times times = clock_.times();
+  stats.disk_ns = times.busy_ns, stats.read_ns = times.sum_ns;
+  stats.pack_ns = pack_ns_.load(std::memory_order_relaxed);
   return stats;
 }
 
@@ -188,68 +130,6 @@ void ExpertStore::end_call(int64_t n_tokens) {
 }
 
 // Reading
-
-/// One thread: reads and packs piece after piece.
-void ExpertStore::lane(int index) {
-  const FpEnvScope fp;
-  const uint64_t bytes = BulkReader::window_bytes(piece_bytes_);
-  const auto window = windows_.bytes().subspan(static_cast<uint64_t>(index) * bytes, bytes);
-  Piece piece;
-  mu_.lock();
-  for (;;) {
-    while (!stopping_ && !next_piece(piece)) work_.wait(mu_);
-    if (stopping_) break;
-    mu_.unlock();
-    if (!piece.skip) fill(piece, window);
-    mu_.lock();
-    finish_piece(piece);
-  }
-  mu_.unlock();
-}
-
-bool ExpertStore::next_piece(Piece& piece) {
-  if (n_tasks_ == 0) return false;
-  Task& task = tasks_[first_task_];
-  Slot& slot = slots_[static_cast<size_t>(task.slot)];
-  const auto p = static_cast<size_t>(task.p);
-  const auto layer = static_cast<size_t>(slot.key / index_.n_experts);
-  const ExpertMatrix& w = *index_.layers[layer].matrices[p];
-  piece = {.slot = task.slot,
-           .p = task.p,
-           .matrix = &w,
-           .place = index_.layers[layer].experts[static_cast<size_t>(slot.key % index_.n_experts)][p],
-           .begin = task.group,
-           .skip = slot.given_up || slot.failed.load(std::memory_order_relaxed)};
-  piece.end = std::min(w.n_groups(), task.group + groups_of(w, piece.place, piece_bytes_));
-  task.group = piece.end;
-  if (task.group == w.n_groups()) {
-    first_task_ = (first_task_ + 1) % tasks_.size();
-    --n_tasks_;
-  }
-  return true;
-}
-
-void ExpertStore::fill(Piece& piece, std::span<std::byte> window) {
-  Slot& slot = slots_[static_cast<size_t>(piece.slot)];
-  const ExpertMatrix& w = *piece.matrix;
-  const int64_t row = piece.begin * 16, n_rows = std::min(w.n_out, piece.end * 16) - row;
-  const auto row_bytes = static_cast<int64_t>(piece.place.row_bytes);
-  auto read = reader_->read(*piece.place.tensor, piece.place.begin + static_cast<uint64_t>(row * row_bytes),
-                            static_cast<uint64_t>(n_rows * row_bytes), window);
-  if (!read) {
-    piece.error = std::move(read).error();
-    return;
-  }
-  piece.bytes = read->size();
-  std::byte* group = slot.data + slot.offset[static_cast<size_t>(piece.p)] + piece.begin * w.group_bytes;
-  for (int64_t at = 0; at < n_rows; at += 16, group += w.group_bytes) {
-    table_.pack[static_cast<size_t>(w.type)]({.rows = read->data() + at * row_bytes,
-                                              .row_bytes = row_bytes,
-                                              .n_rows = static_cast<int>(std::min<int64_t>(16, n_rows - at)),
-                                              .k = w.n_in,
-                                              .group = group});
-  }
-}
 
 void ExpertStore::finish_piece(const Piece& piece) {
   Slot& slot = slots_[static_cast<size_t>(piece.slot)];
@@ -320,11 +200,10 @@ void ExpertStore::start_reading(int32_t index, int64_t key) {
 }
 
 void ExpertStore::queue_tasks(const ExpertRequest& request, std::span<const int32_t> started) {
-  const auto add = [&](int32_t slot, Projection p) REQUIRES(mu_) {
-    STOKER_CHECK(n_tasks_ < tasks_.size());
-    tasks_[(first_task_ + n_tasks_++) % tasks_.size()] = {.slot = slot, .p = p};
-  };
-  if (request.order_ != ExpertRequest::Order::kByProjection) {
+  using Order = ExpertRequest::Order;
+  TaskQueue& tasks = request.order_ == Order::kAhead ? ahead_ : wanted_;
+  const auto add = [&](int32_t slot, Projection p) { tasks.push({.slot = slot, .p = p}); };
+  if (request.order_ != Order::kByProjection) {
     for (int32_t slot : started) add(slot, Projection::kGate), add(slot, Projection::kUp), add(slot, Projection::kDown);
   } else {
     for (int32_t slot : started) add(slot, Projection::kGate), add(slot, Projection::kUp);
@@ -351,6 +230,7 @@ void ExpertStore::assign(ExpertRequest& request) {
     Slot& s = slots_[static_cast<size_t>(slot)];
     if (s.given_up) continue;  // until it is gone
     const bool foreseen = !ahead && std::exchange(s.ahead, false);
+    if (foreseen && s.left > 0) ahead_.move(slot, wanted_);
     place(i, slot, foreseen ? stats_.foreseen : s.left > 0 ? stats_.joined : stats_.hits);
     ++s.leases;
     note_evictable(slot);
@@ -393,6 +273,7 @@ void ExpertStore::drop_lease(int32_t index) {
   if (--slot.leases > 0) return;
   if (slot.left > 0) {
     slot.given_up = true;
+    ahead_.move(index, wanted_);  // where it goes away soon: nothing of it will be read
     ++stats_.cancelled;
     work_.notify_all();
   } else if (slot.failed.load(std::memory_order_relaxed)) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,22 +21,14 @@
 #include "kernels/table.h"
 #include "model/experts/index.h"
 #include "model/experts/policy.h"
+#include "model/experts/read_clock.h"
+#include "model/experts/reader.h"
 #include "model/experts/slots.h"
+#include "model/experts/task_queue.h"
 
 namespace stoker::model {
 
 class ExpertRequest;
-
-/// Reads pieces of tensors for the store. What it returns stays until the window is used again.
-class ExpertReader {
- public:
-  virtual ~ExpertReader() = default;
-  /// As gguf::TensorReader::read. From any thread, each with a window of its own.
-  virtual Result<std::span<std::byte>> read(const gguf::TensorInfo& tensor, uint64_t begin, uint64_t bytes,
-                                            std::span<std::byte> window) = 0;
-  /// How it reads, for people: "direct", "through the page cache".
-  virtual std::string mode() const = 0;
-};
 
 /// Keeps the experts in use in memory and reads the others from disk (docs/expert-store.md). An entry is one expert of
 /// one layer, its matrices in the layout that the kernels read; it comes and goes as a whole, but each matrix is ready
@@ -51,9 +44,11 @@ class ExpertStore {
     int lanes = 0;  ///< Reads in flight; 0: as many as the disk rewards, measured when the store is opened.
     EvictionPolicy::Kind policy = EvictionPolicy::kDefault;
     BulkReader::Cache cache = BulkReader::Cache::kSpare;
+    ReaderKind reading = ReaderKind::kDefault;
     ExpertReader* reader = nullptr;  ///< In place of one over the file (tests). Must outlive the store.
   };
   static constexpr int kMostLanes = 8;
+  static constexpr int kMostPackers = 4;  ///< Threads beside a queue of reads, which pack what it has read.
 
   /// What `open` charges, by name.
   static std::vector<Ledger::Line> memory(const ExpertIndex& index, uint64_t budget_bytes);
@@ -84,15 +79,28 @@ class ExpertStore {
     uint64_t wait_ns = 0;         ///< That callers of `wait` and `take` slept, all together.
     uint64_t in_flight = 0;       ///< Experts being read now: with those resident never more than there are slots.
     uint64_t in_flight_peak = 0;
+    uint64_t disk_ns = 0;  ///< With a read under way: bytes_read by it is the rate that was reached.
+    uint64_t read_ns = 0;  ///< Of all reads, added up: by disk_ns, how many were under way at once.
+    uint64_t pack_ns = 0;  ///< That packing took, all threads together.
   };
   Stats stats() const;
+
+  /// From now on, or no longer, remembers what is read, for `replay_reads`.
+  void remember_reads(bool on);
+  struct Replay {
+    uint64_t bytes = 0, ns = 0;
+  };
+  /// Reads what is remembered once more, in the same order, by the same reader and as many at once, packs nothing, and
+  /// forgets it: what the disk gives at this time. While there is no request.
+  Replay replay_reads();
 
   /// A call of so many tokens is over: uses age (EvictionPolicy).
   void end_call(int64_t n_tokens);
 
   const ExpertIndex& index() const { return index_; }
   int64_t n_slots() const;
-  int lanes() const { return static_cast<int>(lanes_.size()); }
+  /// Reads in flight at most.
+  int lanes() const { return depth_; }
   EvictionPolicy::Kind policy() const { return policy_kind_; }
   std::string mode() const { return reader_->mode(); }
 
@@ -100,7 +108,6 @@ class ExpertStore {
   friend class ExpertRequest;
   struct Class;
   struct Slot;
-  struct Task;
   struct Piece;
   ExpertStore(const gguf::File& file, ExpertIndex index, const kernels::Table& table, Options options);
   static SlotShares shares_for(const ExpertIndex& index, uint64_t budget_bytes);
@@ -109,8 +116,15 @@ class ExpertStore {
   int64_t key_of(size_t layer, int32_t expert) const { return static_cast<int64_t>(layer) * index_.n_experts + expert; }
   void lay_out(SlotShares shares, std::byte* slab);
 
+  std::span<std::byte> window(int i) const;
   void lane(int index);
-  void fill(Piece& piece, std::span<std::byte> window);
+  void packer();
+  bool begin_read() REQUIRES(mu_);
+  bool pack_read() REQUIRES(mu_);
+  bool wait_for_reads() REQUIRES(mu_);
+  ExpertRead read_of(const Piece& piece, std::span<std::byte> window) const;
+  void read_and_pack(Piece& piece, std::span<std::byte> window);
+  void pack(const Piece& piece, std::span<const std::byte> bytes);
   bool next_piece(Piece& piece) REQUIRES(mu_);
   void finish_piece(const Piece& piece) REQUIRES(mu_);
   void finish_reading(int32_t slot) REQUIRES(mu_);
@@ -137,20 +151,29 @@ class ExpertStore {
   EvictionPolicy::Kind policy_kind_;
   const uint64_t piece_bytes_;
   const int wanted_lanes_;
+  int depth_ = 0;  // Reads in flight.
   Buffer slab_, windows_;
   Toucher toucher_;  // Of the slab: goes before it.
   std::vector<size_t> class_of_layer_;
   std::vector<Slot> slots_;
-  std::vector<std::thread> lanes_;
-  std::atomic<uint64_t> wait_ns_{0};
+  std::vector<std::thread> lanes_;  // Or packers, where there is a queue.
+  std::atomic<uint64_t> wait_ns_{0}, pack_ns_{0};
+  mutable ReadClock clock_;
 
   mutable Mutex mu_;
   CondVar work_, assigned_;
   std::vector<Class> classes_ GUARDED_BY(mu_);
   std::vector<int32_t> slot_of_ GUARDED_BY(mu_);  // By key; -1: it has none.
   EvictionPolicy policy_ GUARDED_BY(mu_);
-  std::vector<Task> tasks_ GUARDED_BY(mu_);  // A ring.
-  size_t first_task_ GUARDED_BY(mu_) = 0, n_tasks_ GUARDED_BY(mu_) = 0;
+  TaskQueue wanted_ GUARDED_BY(mu_), ahead_ GUARDED_BY(mu_);  // All that is wanted comes before what is read ahead.
+  // Where there is a queue: what is read into which window, those that are free, and those that wait for packing.
+  std::vector<Piece> pieces_ GUARDED_BY(mu_);
+  std::vector<int> free_windows_ GUARDED_BY(mu_);
+  std::deque<ReadQueue::Done> done_ GUARDED_BY(mu_);
+  int n_beginning_ GUARDED_BY(mu_) = 0;
+  int n_under_way_ GUARDED_BY(mu_) = 0;          // Below 0 while one has ended whose beginner is not back yet.
+  bool somebody_waits_ GUARDED_BY(mu_) = false;  // For the queue.
+  std::optional<std::vector<ExpertRead>> remembered_ GUARDED_BY(mu_);
   std::vector<ExpertRequest*> waiting_ GUARDED_BY(mu_);  // First come, first served.
   size_t n_requests_ GUARDED_BY(mu_) = 0, n_reading_ GUARDED_BY(mu_) = 0;
   Stats stats_ GUARDED_BY(mu_);

@@ -25,6 +25,13 @@ gguf::File no_file() {
   return std::move(*gguf::File::parse(std::as_bytes(std::span(bytes)), "none"));
 }
 
+/// Not at the window's start: that is the reader's choice.
+std::span<std::byte> fill(const FakeDisk::Read& read, std::span<std::byte> window) {
+  const auto out = window.subspan(window.size() - read.bytes, read.bytes);
+  for (uint64_t i = 0; i < read.bytes; ++i) out[i] = byte_at(*read.tensor, read.begin + i);
+  return out;
+}
+
 }  // namespace
 
 Watchdog::Watchdog(int seconds)
@@ -52,28 +59,67 @@ std::byte byte_at(const gguf::TensorInfo& tensor, uint64_t offset) {
   return static_cast<std::byte>(x * 0xBF58476D1CE4E5B9u >> 56);
 }
 
-Result<std::span<std::byte>> FakeDisk::read(const gguf::TensorInfo& tensor, uint64_t begin, uint64_t bytes,
-                                            std::span<std::byte> window) {
-  Held held{.read = {&tensor, begin, bytes}};
+void FakeDisk::admit(Held& held) {
+  log_.push_back(held.read);
+  if (judge_) held.error = judge_(held.read);
+  held.done = !hold_;
+  if (hold_) held_.push_back(&held);
+  changed_.notify_all();
+}
+
+Result<std::span<std::byte>> FakeDisk::read(const ExpertRead& read) {
+  Held held{.read = {read.tensor, read.begin, read.bytes}};
   {
     const MutexLock lock(mu_);
-    log_.push_back(held.read);
-    if (judge_) held.error = judge_(held.read);
-    if (hold_) {
-      held_.push_back(&held);
-      changed_.notify_all();
-      while (hold_ && !held.done) changed_.wait(mu_);
-      std::erase(held_, &held);
-    }
-    if (!held.error) bytes_read_ += bytes;
+    admit(held);
+    while (hold_ && !held.done) changed_.wait(mu_);
+    std::erase(held_, &held);
+    if (!held.error) bytes_read_ += read.bytes;
     changed_.notify_all();
   }
   if (time_.count() > 0) std::this_thread::sleep_for(time_);
   if (held.error) return *held.error;
-  // Not at the window's start: that is the reader's choice.
-  const auto out = window.subspan(window.size() - bytes, bytes);
-  for (uint64_t i = 0; i < bytes; ++i) out[i] = byte_at(tensor, begin + i);
-  return out;
+  return fill(held.read, read.window);
+}
+
+bool FakeDisk::begin(int i, const ExpertRead& read) {
+  if (refuse_every_ > 0 && ++n_asked_ % refuse_every_ == 0) return false;
+  const MutexLock lock(mu_);
+  const auto [at, is_new] = queue_.try_emplace(i, Queued{.held = {.read = {read.tensor, read.begin, read.bytes}},
+                                                         .window = read.window,
+                                                         .ready = std::chrono::steady_clock::now() + time_});
+  EXPECT_TRUE(is_new) << "read " << i << " is under way already";
+  admit(at->second.held);
+  return true;
+}
+
+size_t FakeDisk::collect(std::span<Done> done) {
+  size_t n = 0;
+  for (auto at = queue_.begin(); at != queue_.end() && n < done.size();) {
+    Queued& one = at->second;
+    const bool over = (!hold_ || one.held.done) && one.ready <= std::chrono::steady_clock::now();
+    if (!over) {
+      ++at;
+      continue;
+    }
+    std::erase(held_, &one.held);
+    if (!one.held.error) bytes_read_ += one.held.read.bytes;
+    done[n] = {.i = at->first, .bytes = {}, .error = std::move(one.held.error)};
+    if (!done[n].error) done[n].bytes = fill(one.held.read, one.window);
+    ++n;
+    at = queue_.erase(at);
+  }
+  return n;
+}
+
+size_t FakeDisk::wait(std::span<Done> done) {
+  const MutexLock lock(mu_);
+  for (;;) {
+    const size_t n = collect(done);
+    if (n > 0) return n;
+    // Those that take their time are not announced.
+    changed_.wait_until(mu_, std::chrono::steady_clock::now() + (time_.count() > 0 ? time_ / 4 : kPatience));
+  }
 }
 
 void FakeDisk::hold(bool on) {

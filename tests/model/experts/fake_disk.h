@@ -1,9 +1,12 @@
 // What tests of the expert store share: a disk that the test drives, and experts that exist nowhere else.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -33,8 +36,9 @@ class Watchdog {
 /// What a tensor has at `offset`: a function of both, so that misplaced bytes are seen.
 std::byte byte_at(const gguf::TensorInfo& tensor, uint64_t offset);
 
-/// Reads that end when the test says so, in any order, well or not. Threads: all methods from any.
-class FakeDisk final : public ExpertReader {
+/// Reads that end when the test says so, in any order, well or not. By threads, or with STOKER_FAKE_QUEUE set by a
+/// queue: the tests are run both ways. Threads: all methods from any.
+class FakeDisk final : public ExpertReader, ReadQueue {
  public:
   struct Read {
     const gguf::TensorInfo* tensor = nullptr;
@@ -46,9 +50,9 @@ class FakeDisk final : public ExpertReader {
   /// Called for each read before it is answered; an Error fails it. From the store's threads, one at a time.
   using Judge = std::function<std::optional<Error>(const Read& read)>;
 
-  Result<std::span<std::byte>> read(const gguf::TensorInfo& tensor, uint64_t begin, uint64_t bytes,
-                                    std::span<std::byte> window) override;
+  Result<std::span<std::byte>> read(const ExpertRead& read) override;
   std::string mode() const override { return "as the test says"; }
+  ReadQueue* queue() override { return queued_ ? this : nullptr; }
 
   /// From now on reads wait for `finish`, or no longer.
   void hold(bool on);
@@ -60,6 +64,8 @@ class FakeDisk final : public ExpertReader {
   void judge(Judge judge);
   /// Each read takes at least so long. Before there are any.
   void slow_down(std::chrono::microseconds time) { time_ = time; }
+  /// The queue refuses every n-th read. Before there are any.
+  void refuse_every(int n) { refuse_every_ = n; }
   /// All reads that have begun.
   std::vector<Read> log() const;
   uint64_t bytes_read() const;  ///< By those that went well.
@@ -67,17 +73,31 @@ class FakeDisk final : public ExpertReader {
  private:
   struct Held {
     Read read;
-    bool done = false;
+    bool done = false;  ///< Or it did not have to wait.
     std::optional<Error> error{};
   };
+  struct Queued {
+    Held held;
+    std::span<std::byte> window;
+    std::chrono::steady_clock::time_point ready;
+  };
+  bool begin(int i, const ExpertRead& read) override;
+  size_t wait(std::span<Done> done) override;
+  size_t collect(std::span<Done> done) REQUIRES(mu_);
+  /// A read has begun. It waits for `finish` when it must.
+  void admit(Held& held) REQUIRES(mu_);
+  const bool queued_ = std::getenv("STOKER_FAKE_QUEUE") != nullptr;
   mutable Mutex mu_;
   CondVar changed_;
   bool hold_ GUARDED_BY(mu_) = false;
   std::deque<Held*> held_ GUARDED_BY(mu_);
+  std::map<int, Queued> queue_ GUARDED_BY(mu_);
   std::vector<Read> log_ GUARDED_BY(mu_);
   uint64_t bytes_read_ GUARDED_BY(mu_) = 0;
   Judge judge_ GUARDED_BY(mu_);
   std::chrono::microseconds time_{0};
+  int refuse_every_ = 0;
+  std::atomic<int> n_asked_{0};
 };
 
 /// Layers with experts whose bytes are those of byte_at.

@@ -269,6 +269,92 @@ TEST(Store, WhatWasAskedForAheadWaitsLongest) {
   ahead.finish();
 }
 
+/// The experts in the order in which their reads have begun.
+Ids order_of(const FakeStore& fake) {
+  Ids order;
+  for (const auto& read : fake.disk.log()) {
+    const auto key = static_cast<int32_t>(fake.experts.key_of(read));
+    if (order.empty() || order.back() != key) order.push_back(key);
+  }
+  return order;
+}
+
+TEST(Store, WhatIsWantedOvertakesReadsAhead) {
+  FakeStore fake(one_layer(), slots(8, Kind::kRecency, 1));
+  fake.disk.hold(true);
+  ExpertRequest ahead(*fake.store), other(*fake.store);
+  ahead.start(0, Ids{0, 1, 2}, {}, Order::kAhead);
+  fake.disk.held(1);
+  other.start(0, Ids{7, 8}, {}, Order::kByProjection);  // another runner's, or the same one's
+  fake.disk.hold(false);
+  EXPECT_TRUE(take_all(fake, other, 0, Ids{7, 8}));
+  while (fake->stats().in_flight > 0) std::this_thread::yield();
+  EXPECT_EQ(order_of(fake), (Ids{0, 7, 8, 7, 8, 0, 1, 2}));  // of 0 one matrix was on its way
+  EXPECT_EQ(fake->stats().misses, 2u);
+}
+
+TEST(Store, WhatTurnsOutToBeWantedOvertakesToo) {
+  FakeStore fake(one_layer(), slots(8, Kind::kRecency, 1));
+  fake.disk.hold(true);
+  ExpertRequest ahead(*fake.store), request(*fake.store);
+  ahead.start(0, Ids{0, 1, 2, 3}, {}, Order::kAhead);
+  fake.disk.held(1);
+  request.start(0, Ids{2, 9}, {}, Order::kByExpert);
+  ahead.finish();  // the others are wanted by nobody
+  fake.disk.hold(false);
+  EXPECT_TRUE(take_all(fake, request, 0, Ids{2, 9}));
+  request.finish();
+  while (fake->stats().in_flight > 0) std::this_thread::yield();
+  EXPECT_EQ(order_of(fake), (Ids{0, 2, 9}));
+  EXPECT_EQ(fake->stats().foreseen, 1u);
+  EXPECT_EQ(fake->stats().cancelled, 3u);
+}
+
+TEST(Store, ReadsAreReplayed) {
+  FakeStore fake(one_layer(), slots(4));
+  use(fake, {0, 1});
+  fake->remember_reads(true);
+  use(fake, {1, 2, 3});
+  const auto before = fake.disk.log();
+  const ExpertStore::Replay replay = fake->replay_reads();
+  EXPECT_EQ(replay.bytes, 2 * fake.experts.file_bytes());
+  EXPECT_GT(replay.ns, 0u);
+  const auto log = fake.disk.log();
+  ASSERT_EQ(log.size(), before.size() + 6);
+  const std::set<FakeDisk::Read> again(log.end() - 6, log.end());
+  EXPECT_EQ(again, std::set<FakeDisk::Read>(before.end() - 6, before.end()));
+  EXPECT_EQ(fake->replay_reads().bytes, 0u);  // once
+  use(fake, {2, 3});
+  EXPECT_EQ(fake->stats().misses, 4u);
+  EXPECT_EQ(fake->stats().bytes_read, 4 * fake.experts.file_bytes());
+}
+
+TEST(Store, WhatAQueueRefusesIsReadOtherwise) {
+  const Watchdog watchdog(60);
+  for (int n : {1, 2, 3}) {
+    for (int i = 0; i < 20; ++i) {  // Ends at once after a read of either kind.
+      FakeStore fake(one_layer(), slots(4));
+      fake.disk.refuse_every(n);
+      use(fake, {0, 1, static_cast<int32_t>(2 + i % 9)});
+      use(fake, {12});
+      EXPECT_EQ(fake->stats().bytes_read, 4 * fake.experts.file_bytes());
+    }
+  }
+}
+
+TEST(Store, TheDisksTimeIsMeasured) {
+  FakeStore fake(one_layer(), slots(4));
+  fake.disk.slow_down(std::chrono::milliseconds(5));
+  use(fake, {0});
+  const auto stats = fake->stats();
+  EXPECT_GE(stats.disk_ns, 5'000'000u);
+  EXPECT_GE(stats.read_ns, 15'000'000u);  // three at once
+  EXPECT_GE(stats.read_ns, stats.disk_ns);
+  EXPECT_GT(stats.pack_ns, 0u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  EXPECT_EQ(fake->stats().disk_ns, stats.disk_ns);
+}
+
 TEST(Store, AheadIsGivenUpForWhatIsWanted) {
   for (uint64_t n : {uint64_t{0}, uint64_t{3}}) {
     FakeStore fake(one_layer(), slots(n));
