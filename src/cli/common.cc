@@ -55,6 +55,27 @@ void add_model_options(CLI::App& app, ModelArgs& args) {
   add_engine_options(app, args);
 }
 
+namespace {
+
+/// One of some words; the first is what it is without.
+template <class T>
+CLI::Option* add_choice(CLI::App& app, const std::string& name, T& value,
+                        const std::vector<std::pair<std::string, T>>& words, const std::string& what) {
+  std::string all;
+  for (const auto& [word, meaning] : words) all += str_cat(all.empty() ? "" : "|", word);
+  const auto set = [&value, words, all, name](const std::string& text) {
+    for (const auto& [word, meaning] : words) {
+      if (word != text) continue;
+      value = meaning;
+      return;
+    }
+    throw CLI::ValidationError(str_cat(name, " is ", quoted(text), ", wanted ", all));
+  };
+  return app.add_option_function<std::string>(name, set, what)->type_name(all)->default_str(words[0].first);
+}
+
+}  // namespace
+
 void add_engine_options(CLI::App& app, ModelArgs& args) {
   // With it CLI11 reads the environment when this subcommand's options have been read, so that these win; without, it
   // does so for all subcommands, called or not.
@@ -79,6 +100,15 @@ void add_engine_options(CLI::App& app, ModelArgs& args) {
                                        "not all fit, through what --memory leaves")
       ->type_name("SIZE")
       ->envname("STOKER_EXPERT_CACHE");
+  add_choice(app, "--expert-reader", args.expert_reader,
+             {{"auto", model::ReaderKind::kDefault},
+              {"threads", model::ReaderKind::kThreads},
+              {"io_uring", model::ReaderKind::kRing}},
+             "How streamed experts are read")
+      ->envname("STOKER_EXPERT_READER");
+  add_choice(app, "--expert-lookahead", args.expert_lookahead, {{"off", false}, {"on", true}},
+             "Read ahead what the next layer's router would choose now")
+      ->envname("STOKER_EXPERT_LOOKAHEAD");
   add_integer(app, "--threads", args.threads, 1, 1024,
               "Worker threads; default: the processors that this process may use");
   app.add_flag("--threads-exact", args.threads_exact, "Do not cap the threads at the usable processors");
@@ -109,6 +139,8 @@ Result<engine::EngineOptions> engine_options(const ModelArgs& args) {
                                 .context = args.context,
                                 .batch = args.batch,
                                 .expert_cache_bytes = args.expert_cache_bytes,
+                                .expert_reader = args.expert_reader,
+                                .expert_lookahead = args.expert_lookahead,
                                 .keep_routes = args.keep_routes};
   // Asked for here so that a bad STOKER_ISA is no usage error of this command line: it exits 1.
   if (auto isa = pick_isa(); !isa) return Error{ErrorCode::kUnsupported, isa.error().message};

@@ -38,6 +38,8 @@ struct ModelArgs {
   int64_t batch = 512;
   std::string kv_type = "f16";
   bool yarn_truncate = false;
+  model::ReaderKind expert_reader = model::ReaderKind::kDefault;
+  bool expert_lookahead = false;
   bool keep_routes = false;
   std::vector<std::string> overrides;
 };

@@ -15,6 +15,24 @@ using Stats = model::ExpertStore::Stats;
 
 double share(uint64_t part, uint64_t all) { return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0; }
 
+double seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+/// How much the disk had to do.
+std::string disk_line(const engine::ProfilePhase& phase) {
+  const Stats& s = phase.experts;
+  const double busy = seconds(s.disk_ns), wall = phase.wall_seconds;
+  std::string line = str_cat("disk at work ", fixed(wall > 0 ? 100 * busy / wall : 0, 1), " % of the time");
+  if (s.disk_ns == 0 || s.bytes_read == 0) return line;
+  line += str_cat(", at ", fixed(static_cast<double>(s.bytes_read) / 1e9 / busy, 2), " GB/s with ",
+                  fixed(share(s.read_ns, s.disk_ns), 1), " reads at once, packing ", fixed(seconds(s.pack_ns), 2),
+                  " s of processors");
+  if (phase.replay.ns == 0) return line;
+  const double again = seconds(phase.replay.ns);
+  return line + str_cat("; the same reads alone: ", fixed(again, 3), " s at ",
+                        fixed(static_cast<double>(phase.replay.bytes) / 1e9 / again, 2), " GB/s, ",
+                        fixed(wall > 0 ? 100 * again / wall : 0, 1), " % of this");
+}
+
 /// Experts of a layer that were used, the fewest and the most of all layers.
 std::pair<int64_t, int64_t> unique_range(const engine::ProfilePhase& phase, int64_t n_experts) {
   const size_t n_layers = phase.routes.size() / static_cast<size_t>(n_experts);
@@ -40,7 +58,10 @@ nlohmann::json to_json(const Stats& s) {
           {"bytes_read", s.bytes_read},
           {"resident_bytes", s.resident_bytes},
           {"hit_rate", share(s.hits, s.requests)},
-          {"wait_seconds", static_cast<double>(s.wait_ns) / 1e9},
+          {"wait_seconds", seconds(s.wait_ns)},
+          {"disk_seconds", seconds(s.disk_ns)},
+          {"read_seconds", seconds(s.read_ns)},
+          {"pack_seconds", seconds(s.pack_ns)},
           {"in_flight_peak", s.in_flight_peak}};
 }
 
@@ -55,6 +76,9 @@ nlohmann::json to_json(const engine::ProfilePhase& phase, const engine::Engine& 
   if (index.layers.empty()) return out;
   out["expert_selections"] = phase.selections();
   if (engine.experts()) out["experts"] = to_json(phase.experts);
+  if (phase.replay.ns > 0) {
+    out["replay"] = {{"seconds", seconds(phase.replay.ns)}, {"bytes_read", phase.replay.bytes}};
+  }
   const auto n = static_cast<size_t>(index.n_experts);
   for (size_t i = 0; i < index.layers.size(); ++i) {
     const auto first = phase.routes.begin() + static_cast<std::ptrdiff_t>(i * n);
@@ -75,8 +99,7 @@ std::string expert_line(const Stats& s) {
   };
   add(s.foreseen, " read ahead"), add(s.joined, " joined"), add(s.evictions, " evicted");
   add(s.pass_throughs, " passed through"), add(s.cancelled, " cancelled"), add(s.errors, " failed");
-  return line + str_cat(", ", format_bytes(s.bytes_read), " read, waited ",
-                        fixed(static_cast<double>(s.wait_ns) / 1e9, 2), " s");
+  return line + str_cat(", ", format_bytes(s.bytes_read), " read, waited ", fixed(seconds(s.wait_ns), 2), " s");
 }
 
 void print_profile(const engine::Profiler& profiler, const engine::Engine& engine) {
@@ -93,6 +116,7 @@ void print_profile(const engine::Profiler& profiler, const engine::Engine& engin
                  static_cast<long long>(fewest), static_cast<long long>(most), static_cast<long long>(n_experts));
     if (engine.experts()) {
       std::fprintf(stderr, "profile: %s: %s\n", phase.name.c_str(), expert_line(phase.experts).c_str());
+      std::fprintf(stderr, "profile: %s: %s\n", phase.name.c_str(), disk_line(phase).c_str());
     }
   }
 }

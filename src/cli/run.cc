@@ -26,7 +26,7 @@ struct Args {
   int64_t n = -1;  ///< Below 0: up to the context's end.
   bool seed_given = false;
   engine::SamplerOptions sampler;
-  bool ignore_eos = false, json = false, digest = false, profile = false;
+  bool ignore_eos = false, json = false, digest = false, profile = false, replay_reads = false;
   std::string profile_path, trace_path;
 };
 
@@ -89,7 +89,7 @@ int run(Args& args) {
   options.ignore_end = args.ignore_eos;
   options.digest = args.digest ? &digest : nullptr;
   options.cancel = &cancelled;
-  engine::Profiler profiler(**engine);
+  engine::Profiler profiler(**engine, args.replay_reads);
   if (args.profile || !args.profile_path.empty()) options.profiler = &profiler;
   std::optional<OutputFile> profile;  // Made now, so that a wrong path is known before the work and not after it.
   if (!args.profile_path.empty()) {
@@ -171,6 +171,9 @@ Command make_run(CLI::App& root) {
   app->add_option("--profile-json", args->profile_path,
                   "Write the same to a file as JSON, with how often each layer chose each expert")
       ->type_name("FILE");
+  app->add_flag(
+      "--replay-reads", args->replay_reads,
+      "With a profile: read streamed experts once more after each call, without computing, and tell the time");
   app->add_option("--trace", args->trace_path, "Write to a file which experts each token went to, for `stoker trace`")
       ->type_name("FILE");
   return {app, [args, app] {

@@ -97,6 +97,7 @@ model::Runner::Options Engine::runner_options(const Needs& needs, const Placemen
   return {.max_rows = placement.max_rows,
           .chunk_rows = std::min(placement.max_rows, std::max<int64_t>(1, needs.max_rows)),
           .max_logits = needs.max_logits,
+          .lookahead = options_.expert_lookahead,
           .keep_routes = options_.keep_routes};
 }
 
@@ -220,11 +221,12 @@ Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_
   }
   STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv,
                                         {.n_pages = std::max<int64_t>(1, pages_for(needs.positions))}));
-  STOKER_TRY_STATUS(model_->read(*file_, *ledger_, *pool_,
-                                 {.cache = cache,
-                                  .residency = placement_.residency,
-                                  .experts = {.budget_bytes = placement_.expert_budget},
-                                  .on_bytes = on_bytes}));
+  STOKER_TRY_STATUS(
+      model_->read(*file_, *ledger_, *pool_,
+                   {.cache = cache,
+                    .residency = placement_.residency,
+                    .experts = {.budget_bytes = placement_.expert_budget, .reading = options_.expert_reader},
+                    .on_bytes = on_bytes}));
   model::Runner::Options options = runner_options(needs, placement_);
   options.experts = model_->experts();
   options.embedding = model_->embedding_reader();

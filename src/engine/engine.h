@@ -29,7 +29,9 @@ struct EngineOptions {
   kernels::KvType kv_type = kernels::KvType::kF16;
   /// For the cache of streamed experts; nothing: they are resident where all fit, otherwise it takes what is left.
   std::optional<uint64_t> expert_cache_bytes{};
-  bool keep_routes = false;  ///< For a trace: which experts each token of the last call went to (Runner::routes).
+  model::ReaderKind expert_reader = model::ReaderKind::kDefault;
+  bool expert_lookahead = false;  ///< Read ahead what the next layer's router will probably choose (model::Lookahead).
+  bool keep_routes = false;       ///< For a trace: which experts each token of the last call went to (Runner::routes).
   model::Overrides overrides{};
 };
 
@@ -102,7 +104,7 @@ class Engine {
   // After `load`:
   const Placement& placement() const { return placement_; }
   /// Null unless experts are streamed.
-  const model::ExpertStore* experts() const { return model_->experts(); }
+  model::ExpertStore* experts() const { return model_->experts(); }
   model::Runner& runner() { return *runner_; }
   const model::Runner& runner() const { return *runner_; }
   model::KvPool& kv() { return *kv_; }

@@ -34,7 +34,7 @@ class Generation {
     begin_phase();
     STOKER_TRY(bool read, prefill());
     if (read && limit_ > 0) choose();
-    out_.prefill_seconds = seconds_since(start);
+    out_.prefill_seconds = phase_seconds(start);
     end_phase("prefill", sequence_.length());
     start = Clock::now();
     begin_phase();
@@ -44,7 +44,7 @@ class Generation {
       ++out_.decode_tokens;
       choose();
     }
-    out_.decode_seconds = seconds_since(start);
+    out_.decode_seconds = phase_seconds(start);
     end_phase("decode", out_.decode_tokens);
     flush(utf8_.finish());
     return std::move(out_);
@@ -56,6 +56,10 @@ class Generation {
   }
   void end_phase(const char* name, int64_t tokens) {
     if (options_.profiler) options_.profiler->end(name, tokens);
+  }
+  /// Without the profiler's pauses.
+  double phase_seconds(Clock::time_point start) const {
+    return seconds_since(start) - (options_.profiler ? options_.profiler->paused_seconds() : 0);
   }
 
   /// False when cancelled on the way.
@@ -85,6 +89,7 @@ class Generation {
 
   Status forward(std::span<const int32_t> tokens, bool wants_logits, const model::Control* control = nullptr) {
     STOKER_TRY(logits_, step(engine_, sequence_, tokens, wants_logits, control));
+    if (options_.profiler) options_.profiler->pause();
     if (options_.trace) STOKER_TRY_STATUS(options_.trace->add(engine_.runner()));
     if (wants_logits && options_.digest) options_.digest->add(logits_, engine_.model().vocab_size());
     return Ok{};

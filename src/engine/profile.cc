@@ -14,9 +14,10 @@ double seconds(const timeval& time) {
 
 model::ExpertStore::Stats difference(model::ExpertStore::Stats after, const model::ExpertStore::Stats& before) {
   using Stats = model::ExpertStore::Stats;
-  for (uint64_t Stats::*counter : {&Stats::requests, &Stats::hits, &Stats::joined, &Stats::foreseen, &Stats::misses,
-                                   &Stats::ahead, &Stats::evictions, &Stats::pass_throughs, &Stats::cancelled,
-                                   &Stats::errors, &Stats::bytes_read, &Stats::wait_ns}) {
+  for (uint64_t Stats::*counter :
+       {&Stats::requests, &Stats::hits, &Stats::joined, &Stats::foreseen, &Stats::misses, &Stats::ahead,
+        &Stats::evictions, &Stats::pass_throughs, &Stats::cancelled, &Stats::errors, &Stats::bytes_read,
+        &Stats::wait_ns, &Stats::disk_ns, &Stats::read_ns, &Stats::pack_ns}) {
     after.*counter -= before.*counter;
   }
   return after;
@@ -48,14 +49,30 @@ ProfilePhase Profiler::now() const {
   return phase;
 }
 
-void Profiler::begin() { before_ = now(); }
+void Profiler::begin() {
+  if (replays_ && engine_.experts()) engine_.experts()->remember_reads(true);
+  paused_ = {};
+  before_ = now();
+}
+
+void Profiler::pause() {
+  if (!replays_ || !engine_.experts()) return;
+  const ProfilePhase start = now();
+  const model::ExpertStore::Replay replay = engine_.experts()->replay_reads();
+  const ProfilePhase end = now();
+  paused_.replay.bytes += replay.bytes;
+  paused_.replay.ns += replay.ns;
+  paused_.wall_seconds += end.wall_seconds - start.wall_seconds;
+  paused_.cpu_seconds += end.cpu_seconds - start.cpu_seconds;
+}
 
 void Profiler::end(std::string name, int64_t tokens) {
   ProfilePhase phase = now();
   phase.name = std::move(name);
   phase.tokens = tokens;
-  phase.wall_seconds -= before_.wall_seconds;
-  phase.cpu_seconds -= before_.cpu_seconds;
+  phase.wall_seconds -= before_.wall_seconds + paused_.wall_seconds;
+  phase.cpu_seconds -= before_.cpu_seconds + paused_.cpu_seconds;
+  phase.replay = paused_.replay;
   phase.minor_faults -= before_.minor_faults;
   phase.major_faults -= before_.major_faults;
   phase.experts = difference(phase.experts, before_.experts);

@@ -19,7 +19,8 @@ struct ProfilePhase {
   /// Of the store, where experts are streamed: what was added, but for gauges and peaks, which are as they were at the
   /// end.
   model::ExpertStore::Stats experts{};
-  std::vector<uint64_t> routes{};  ///< [layers with experts][experts]: tokens that went there.
+  model::ExpertStore::Replay replay{};  ///< The same reads alone, where they were replayed.
+  std::vector<uint64_t> routes{};       ///< [layers with experts][experts]: tokens that went there.
 
   uint64_t selections() const;
   /// Experts of a layer (by index among those with experts) that any token went to.
@@ -29,9 +30,15 @@ struct ProfilePhase {
 /// Takes the time of the phases of a run. Threads: one.
 class Profiler {
  public:
-  /// A loaded engine, which must outlive it.
-  explicit Profiler(const Engine& engine) : engine_(engine) {}
+  /// Phases begin once the engine is loaded; it must outlive this. `replay_reads`: what the phases read of streamed
+  /// experts is read once more in pauses between calls of the model, without computing, so that a phase can be held
+  /// against what the disk gives within the same second; a phase does not count its pauses.
+  explicit Profiler(const Engine& engine, bool replay_reads = false) : engine_(engine), replays_(replay_reads) {}
   void begin();
+  /// After a call of the model: here it may pause.
+  void pause();
+  /// What pauses have taken since `begin`.
+  double paused_seconds() const { return paused_.wall_seconds; }
   /// Of what has happened since `begin`.
   void end(std::string name, int64_t tokens);
   const std::vector<ProfilePhase>& phases() const { return phases_; }
@@ -39,7 +46,9 @@ class Profiler {
  private:
   ProfilePhase now() const;
   const Engine& engine_;
+  const bool replays_;
   ProfilePhase before_;
+  ProfilePhase paused_;  ///< What pauses took.
   std::vector<ProfilePhase> phases_;
 };
 

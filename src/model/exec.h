@@ -72,6 +72,8 @@ class ReadErrors {
   std::vector<std::pair<int, Error>> errors_ GUARDED_BY(mu_);
 };
 
+class Lookahead;
+
 /// Some of an expert's rows.
 struct WavePart {
   int32_t expert = 0;
@@ -117,7 +119,8 @@ struct Experts {
 
   /// The row at the start of the call that token `r` was.
   int64_t original_row(int64_t r) const { return output_rows ? output_rows[r] : r; }
-  ExpertRequest* ahead = nullptr;  ///< For the layer after, where most of its experts will be wanted.
+  ExpertRequest* ahead = nullptr;  ///< For the layer after, where most of its experts will be wanted, or are guessed.
+  Lookahead* lookahead = nullptr;  ///< Null: nothing is guessed.
   int32_t* all = nullptr;          ///< [n_experts]: 0, 1 and so on.
   size_t n_layers = 0;             ///< With experts.
   int64_t n_last_rows = 0;         ///< Tokens of the last of them.
@@ -206,6 +209,10 @@ struct QuantizedRow {
 };
 void copy_quantized(const QuantizedRow& row, const QuantizedTables& x, int64_t n_x, int64_t from,
                     const QuantizedTables& y, int64_t n_y, int64_t to) noexcept;
+/// What tables for so many rows take, and tables that lie there: where the most rows put them; only their strides
+/// follow the rows in flight.
+int64_t quantized_bytes(Forms forms, int64_t max_k, int64_t n_rows);
+QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::byte* at);
 /// x += bias, where there is one.
 void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept;
 using GateFn = void (*)(const float*, const float*, int64_t, float*) noexcept;
@@ -224,6 +231,9 @@ void gated_act_step(const Step&, Exec&, Worker&) noexcept;  ///< gate = act(gate
 void route_step(const Step&, Exec&, Worker&) noexcept;      ///< Experts of each row, which is kept for them.
 void experts_step(const Step&, Exec&, Worker&) noexcept;    ///< Each active expert times its rows, of all chunks.
 void combine_step(const Step&, Exec&, Worker&) noexcept;    ///< branch = sum of the experts' outputs in order of rank.
+
+/// The experts that a row's logits (biases added) go to, the likeliest first: moe.n_used of them.
+void choose_experts(const float* logits, const MoeSpec& moe, int32_t* chosen) noexcept;
 
 /// Whether a call of so many tokens will want most of the experts, if they are chosen evenly.
 bool reads_ahead(const MoePlan& moe, int64_t n_rows) noexcept;

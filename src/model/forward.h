@@ -13,6 +13,7 @@
 #include "base/pool.h"
 #include "base/result.h"
 #include "model/exec.h"
+#include "model/lookahead.h"
 #include "model/plan.h"
 #include "model/state/kv_pool.h"
 
@@ -85,6 +86,7 @@ class Runner {
     /// rounds. 512 KiB are 121 tiles with 4 queries of 256 dimensions. At least three tiles are always there.
     int64_t parts_bytes = 512 << 10;
     ExpertStore* experts = nullptr;              ///< Where they are streamed. Must outlive the runner, as the next.
+    bool lookahead = false;                      ///< With `experts`: a token's next layer is guessed (Lookahead).
     const EmbeddingReader* embedding = nullptr;  ///< Where it is read by row.
     bool keep_routes = false;                    ///< For `routes`, at 4 bytes per row, layer and expert chosen.
   };
@@ -159,6 +161,7 @@ class Runner {
   std::vector<uint64_t> expert_counts_;
   std::vector<int64_t> routed_;
   std::unique_ptr<ExpertRequest> request_, ahead_;
+  std::unique_ptr<Lookahead> lookahead_;
   ReadErrors read_errors_;
   bool cancelled_ = false;
   std::vector<Chunk> chunks_;

@@ -17,30 +17,6 @@ constexpr int64_t kLogitsBytes = 32 << 20;
 constexpr int64_t kWaveRows = 512;
 constexpr int64_t kTables = 6;  // each begins at a multiple of 64 bytes
 
-int64_t quantized_bytes(Forms forms, int64_t max_k, int64_t n_rows) {
-  const int64_t super_blocks = (max_k + 255) / 256 * n_rows;
-  // Values, scales and sums of one super-block, in both forms.
-  return super_blocks * ((forms.a256 ? 256 + 4 + 32 : 0) + (forms.a32 ? 256 + 32 + 16 : 0)) + kTables * 64;
-}
-
-/// The tables of quantized rows lie where the most rows put them; only their strides follow the rows in flight.
-QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::byte* at) {
-  QuantizedTables tables;
-  const int64_t super_blocks = (max_k + 255) / 256 * n_rows;
-  const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes * super_blocks, 64)); };
-  if (forms.a256) {
-    tables.q256 = reinterpret_cast<int8_t*>(take(256));
-    tables.d256 = reinterpret_cast<float*>(take(4));
-    tables.sums256 = reinterpret_cast<int16_t*>(take(32));
-  }
-  if (forms.a32) {
-    tables.q32 = reinterpret_cast<int8_t*>(take(256));
-    tables.d32 = reinterpret_cast<float*>(take(32));
-    tables.sums32 = reinterpret_cast<int16_t*>(take(16));
-  }
-  return tables;
-}
-
 /// Where the rows are experts', the buffer lies with what experts write.
 bool is_of_experts(RowsOf of) { return of == RowsOf::kChoice || of == RowsOf::kWave; }
 
@@ -62,6 +38,29 @@ void each_list(Experts& experts, int64_t n_rows, int64_t n_wave, const MoePlan& 
 }
 
 }  // namespace
+
+int64_t quantized_bytes(Forms forms, int64_t max_k, int64_t n_rows) {
+  const int64_t super_blocks = (max_k + 255) / 256 * n_rows;
+  // Values, scales and sums of one super-block, in both forms.
+  return super_blocks * ((forms.a256 ? 256 + 4 + 32 : 0) + (forms.a32 ? 256 + 32 + 16 : 0)) + kTables * 64;
+}
+
+QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::byte* at) {
+  QuantizedTables tables;
+  const int64_t super_blocks = (max_k + 255) / 256 * n_rows;
+  const auto take = [&](int64_t bytes) { return std::exchange(at, at + round_up<int64_t>(bytes * super_blocks, 64)); };
+  if (forms.a256) {
+    tables.q256 = reinterpret_cast<int8_t*>(take(256));
+    tables.d256 = reinterpret_cast<float*>(take(4));
+    tables.sums256 = reinterpret_cast<int16_t*>(take(32));
+  }
+  if (forms.a32) {
+    tables.q32 = reinterpret_cast<int8_t*>(take(256));
+    tables.d32 = reinterpret_cast<float*>(take(32));
+    tables.sums32 = reinterpret_cast<int16_t*>(take(16));
+  }
+  return tables;
+}
 
 struct Runner::Sizes {
   int64_t chunk_rows, wave_rows;
@@ -150,6 +149,8 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
     r.experts_state_.request = r.request_.get();
     r.experts_state_.ahead = r.ahead_.get();
     r.experts_state_.n_layers = plan.expert_steps.size();
+    if (options.lookahead) r.lookahead_ = std::make_unique<Lookahead>(plan);
+    r.experts_state_.lookahead = r.lookahead_.get();
     std::iota(r.experts_state_.all, r.experts_state_.all + plan.moe.n_experts, 0);
   }
   r.exec_.embedding = options.embedding;

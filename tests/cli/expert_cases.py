@@ -1,4 +1,5 @@
 """Experts that stay in the file: how the cache is asked for, and what happens when the disk lets it down."""
+import json
 import os
 import re
 import subprocess
@@ -68,6 +69,25 @@ class ExpertCache(TestCase):
                 self.refused(2, words, "run", "-m", model(MOE), *ARGS, env=env)
                 self.ok("run", "-m", model(MOE), *ARGS, "--expert-cache", "1M", env=env)  # the flag wins here too
                 self.ok("tokenize", "-m", model(MOE), "hello", env=env)  # and who does not read it does not mind
+
+    def test_readers_and_lookahead_change_no_bit(self):
+        for args in (("threads", "off"), ("io_uring", "off"), ("io_uring", "on"), ("auto", "on")):
+            file = os.open(model(MOE), os.O_RDONLY)
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(file)
+            self.cache("--expert-cache", "300K", "--expert-reader", args[0], "--expert-lookahead", args[1])
+        self.assertEqual(len(self.digests), 1)
+        for option in ("--expert-reader", "--expert-lookahead"):
+            self.refused(2, [option, "maybe"], "run", "-m", model(MOE), *ARGS, option, "maybe")
+
+    def test_reads_are_replayed(self):
+        args = ("--expert-cache", "100K", "--profile", "--replay-reads", "--profile-json", self.file("p.json", b""))
+        done = self.ok("run", "-m", model(MOE), *ARGS, *args)
+        self.assertRegex(done.err, r"decode: disk at work \d.* %.*the same reads alone: \d+\.\d+ s at")
+        with open(args[-1], encoding="utf-8") as file:
+            decode = json.load(file)["phases"][1]
+        self.assertEqual(decode["replay"]["bytes_read"], decode["experts"]["bytes_read"])
+        self.assertGreater(decode["experts"]["disk_seconds"], 0)
 
     def test_a_dense_model_has_no_use_for_it(self):
         want = self.ok("run", "-m", model(), *ARGS, "--digest").digest()

@@ -92,6 +92,7 @@ void Loaded::load(const gguf::File& file, const Setup& setup) {
   const Runner::Options options{.max_rows = setup.max_rows,
                                 .chunk_rows = setup.chunk_rows,
                                 .experts = model->experts(),
+                                .lookahead = setup.lookahead,
                                 .embedding = model->embedding_reader()};
   runner = must(Runner::create(model->plan(), *pool, ledger, options), path);
 }

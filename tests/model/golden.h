@@ -38,6 +38,7 @@ struct Setup {
   bool stream = false;          ///< Experts and an untied embedding stay in the file.
   bool read_embedding = false;  ///< Only an untied embedding does.
   ExpertStore::Options experts{};
+  bool lookahead = false;
   uint64_t scatter_seed = 0;
   int64_t context = 0;
   Overrides overrides{};

@@ -4,6 +4,7 @@
 
 #include "base/math.h"
 #include "model/exec.h"
+#include "model/lookahead.h"
 
 namespace stoker::model {
 namespace {
@@ -118,6 +119,16 @@ void start_request(const Step& step, Experts& experts) noexcept {
                          few ? Order::kByProjection : Order::kByExpert);
   experts.ahead->finish();
   experts.together = few && experts.request->all_placed();
+}
+
+/// Asks for what the next layer will probably want, once all that this one wants has a place.
+void look_ahead(const Step& step, const Exec& exec, Worker& worker) noexcept {
+  Experts& experts = *exec.experts;
+  const size_t next = step.moe.index + 1;
+  if (!experts.lookahead || !experts.last || next >= experts.n_layers) return;
+  if (reads_ahead(exec.plan->moe, experts.n_rows)) return;  // Then all of them may have been asked for.
+  const auto guessed = experts.lookahead->guess(next, exec, exec.worker_scratch(worker));
+  if (!guessed.empty()) experts.ahead->start(next, guessed, {}, ExpertRequest::Order::kAhead);
 }
 
 /// Gives back the experts whose last rows were in the wave.
@@ -282,6 +293,7 @@ void experts_step(const Step& step, Exec& exec, Worker& worker) noexcept {
       point_inputs(step, exec);
     }
     worker.barrier();
+    if (worker.index() == 0) look_ahead(step, exec, worker);
     if (experts.n_rows > 1) {
       gather(step, exec, worker);
       worker.barrier();

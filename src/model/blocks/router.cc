@@ -62,16 +62,6 @@ void keep_best_groups(const MoeSpec& moe, double* scores) noexcept {
   for (int64_t i = moe.routing.n_used_groups; i < n_groups; ++i) std::fill_n(scores + order[i] * size, size, kNone);
 }
 
-void choose(const float* logits, const MoeSpec& moe, int32_t* chosen) noexcept {
-  if (!moe.routing.selection_bias && moe.routing.n_groups == 1) {
-    return find_largest(logits, moe.n_experts, moe.n_used, chosen);
-  }
-  double scores[kMaxExperts];
-  score(logits, moe, scores);
-  if (moe.routing.n_groups > 1) keep_best_groups(moe, scores);
-  find_largest(scores, moe.n_experts, moe.n_used, chosen);
-}
-
 /// In double, sums in ascending order, rounded once: the same on every instruction set.
 void weigh(const float* logits, const MoeSpec& moe, const int32_t* chosen, float* weight) noexcept {
   const Routing& routing = moe.routing;
@@ -107,7 +97,7 @@ void route_row(const Step& step, Exec& exec, int64_t r) noexcept {
   Experts& experts = *exec.experts;
   const int64_t of_call = exec.row0 + r;
   int32_t* chosen = experts.expert + of_call * moe.n_used;
-  choose(logits, moe, chosen);
+  choose_experts(logits, moe, chosen);
   weigh(logits, moe, chosen, experts.weight + of_call * moe.n_used);
   if (moe.shared) experts.shared_weight[of_call] = weight_of_shared(moe, logits);
 }
@@ -124,6 +114,16 @@ void keep_row(const Step& step, Exec& exec, int64_t r) noexcept {
 }
 
 }  // namespace
+
+void choose_experts(const float* logits, const MoeSpec& moe, int32_t* chosen) noexcept {
+  if (!moe.routing.selection_bias && moe.routing.n_groups == 1) {
+    return find_largest(logits, moe.n_experts, moe.n_used, chosen);
+  }
+  double scores[kMaxExperts];
+  score(logits, moe, scores);
+  if (moe.routing.n_groups > 1) keep_best_groups(moe, scores);
+  find_largest(scores, moe.n_experts, moe.n_used, chosen);
+}
 
 void copy_quantized(const QuantizedRow& row, const QuantizedTables& x, int64_t n_x, int64_t from,
                     const QuantizedTables& y, int64_t n_y, int64_t to) noexcept {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/exec.h"
+
+namespace stoker::model {
+
+/// Guesses which experts the next layer will want: its router, applied to the rows as they are before this layer's
+/// experts have added anything. In a trained model a layer adds little to what a row is, and most guesses hold; whether
+/// reading them ahead pays is another question (docs/expert-store.md#lookahead). Threads: one at a time.
+class Lookahead {
+ public:
+  static constexpr int64_t kMostRows = 4;
+
+  /// Allocates; a guess does not.
+  explicit Lookahead(const Plan& plan);
+  /// For layer `index` among those with experts: its guessed experts, all different. None where there are more rows
+  /// than kMostRows, or no such layer. `scratch` as for `multiply`.
+  std::span<const int32_t> guess(size_t index, const Exec& exec, std::byte* scratch) noexcept;
+
+ private:
+  struct Router {
+    const Step* norm = nullptr;
+    const Target* product = nullptr;
+    const MoeSpec* moe = nullptr;
+  };
+  const Plan& plan_;
+  std::vector<Router> routers_;
+  std::vector<float> normed_, logits_;
+  std::vector<std::byte> quantized_;
+  std::vector<int32_t> chosen_, guessed_;
+};
+
+}  // namespace stoker::model
