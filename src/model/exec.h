@@ -15,6 +15,7 @@
 #include "model/embedding_reader.h"
 #include "model/experts/store.h"
 #include "model/plan.h"
+#include "model/unit_stream.h"
 
 namespace stoker::model {
 
@@ -156,6 +157,8 @@ struct Exec {
   Experts* experts = nullptr;          ///< One for all chunks of the call.
 
   const EmbeddingReader* embedding = nullptr;  ///< Null: it is in memory.
+  UnitStream* units = nullptr;                 ///< Brings the matrices that are not.
+  int branch_added = -1;                       ///< The step whose branch has been added (add_branch_step).
   ReadErrors* errors = nullptr;
 
   uint8_t* bad = nullptr;        ///< [n_rows]: set when a quantizer met a value that is not finite.
@@ -234,6 +237,8 @@ void combine_step(const Step&, Exec&, Worker&) noexcept;    ///< branch = sum of
 
 /// The experts that a row's logits (biases added) go to, the likeliest first: moe.n_used of them.
 void choose_experts(const float* logits, const MoeSpec& moe, int32_t* chosen) noexcept;
+/// The first half of a norm_step: residual += branch, which other chunks would overwrite before its turn comes.
+void add_branch_step(const Step& step, Exec& exec, Worker& worker) noexcept;
 
 /// Whether a call of so many tokens will want most of the experts, if they are chosen evenly.
 bool reads_ahead(const MoePlan& moe, int64_t n_rows) noexcept;

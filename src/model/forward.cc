@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/check.h"
 #include "base/str_cat.h"
 
 namespace stoker::model {
@@ -208,13 +209,16 @@ void Runner::head(const Chunk& chunk, const HeadBlock& block, Worker& worker) no
   });
 }
 
-void Runner::run_chunk(Chunk& chunk, Range steps, Worker& worker) noexcept {
-  const auto n_steps = static_cast<int64_t>(chunk.exec.n_outputs > 0 ? plan_.steps.size() : plan_.n_steps_to_store);
-  for (int64_t i = steps.begin; i < std::min(steps.end, n_steps); ++i) {
-    const Step& step = plan_.steps[static_cast<size_t>(i)];
+void Runner::run_chunk(Chunk& chunk, const Segment& segment, Worker& worker) noexcept {
+  const size_t n = n_steps(chunk.exec.n_outputs > 0);
+  for (size_t i = segment.begin; i < std::min(segment.end, n); ++i) {
+    const Step& step = plan_.steps[i];
     step.run(step, chunk.exec, worker);
     worker.barrier();
   }
+  if (segment.end >= n || segment.experts || chunks_.size() == 1) return;
+  add_branch_step(plan_.steps[segment.end], chunk.exec, worker);  // before the next chunk takes the buffers
+  worker.barrier();
 }
 
 /// What is wanted of the chunk's outputs.
@@ -235,54 +239,61 @@ void Runner::finish_chunk(Chunk& chunk, LogitsConsumer* consumer, Worker& worker
   }
 }
 
-/// Worker 0 asks; all hear the answer.
-bool Runner::go_on(size_t expert_step, const Control& control, Worker& worker) {
+/// Worker 0 asks whether to go on, and for what the segment needs; all hear the answer.
+bool Runner::enter(const Segment& segment, const Control* control, Worker& worker) {
+  const bool gathered = segment.experts && segment.end > plan_.n_steps_to_store;
+  if (!control && !units_ && !gathered) return true;
+  const auto n_outputs = static_cast<int64_t>(output_rows_.size());
   if (worker.index() == 0) {
-    cancelled_ = control.cancel && control.cancel->load(std::memory_order_relaxed);
-    if (control.on_layer) control.on_layer(plan_.steps[expert_step].layer);
+    if (control && &segment != &segments_.back()) {
+      cancelled_ = control->cancel && control->cancel->load(std::memory_order_relaxed);
+      if (control->on_layer) control->on_layer(plan_.steps[segment.end - 1].layer);
+    }
+    stop_ = cancelled_ || (units_ && units_->failed());
+    if (!stop_ && segment.unit_first && *segment.unit_first < n_steps(n_outputs > 0)) units_->acquire();
+    if (gathered) {
+      experts_state_.n_rows = n_outputs;
+      experts_state_.output_rows = output_rows_.data();
+    }
   }
   worker.barrier();
-  const bool cancelled = cancelled_;
-  worker.barrier();
-  return !cancelled;
+  return !stop_;
+}
+
+void Runner::leave(const Segment& segment, Worker& worker) {
+  if (worker.index() != 0 || !segment.unit_first) return;
+  if (*segment.unit_first < n_steps(!output_rows_.empty())) units_->release();
 }
 
 /// False when it was cancelled.
 bool Runner::run(LogitsConsumer* consumer, const Control* control) {
-  const auto n_tokens = static_cast<int64_t>(tokens_.size()), n_outputs = static_cast<int64_t>(output_rows_.size());
-  const auto n_steps = static_cast<int64_t>(n_outputs > 0 ? plan_.steps.size() : plan_.n_steps_to_store);
-  experts_state_.n_rows = n_tokens;
+  const size_t n = n_steps(!output_rows_.empty());
+  experts_state_.n_rows = n_tokens();
   experts_state_.output_rows = nullptr;
-  experts_state_.n_last_rows = n_outputs;
+  experts_state_.n_last_rows = static_cast<int64_t>(output_rows_.size());
   std::fill(routed_.begin(), routed_.end(), 0);
   read_ahead(plan_, experts_state_, 0);
-  cancelled_ = false;
+  cancelled_ = stop_ = false;
+  if (units_) units_->begin_call(n);
   pool_.run([&](Worker& worker) {
-    int64_t begin = 0;
-    // Up to each block of experts the chunks go one after the other; there they meet.
-    for (size_t expert_step : plan_.expert_steps) {
-      const auto at = static_cast<int64_t>(expert_step);
-      if (at >= n_steps) break;
-      if (control && !go_on(expert_step, *control, worker)) return;
-      if (at > static_cast<int64_t>(plan_.n_steps_to_store)) {
-        if (worker.index() == 0) {
-          experts_state_.n_rows = n_outputs;
-          experts_state_.output_rows = output_rows_.data();
-        }
+    for (const Segment& segment : segments_) {
+      if (segment.begin >= n || !enter(segment, control, worker)) break;
+      const bool last = &segment == &segments_.back();
+      for (Chunk& chunk : chunks_) {
+        run_chunk(chunk, segment, worker);
+        if (!last) continue;
+        finish_chunk(chunk, consumer, worker);
         worker.barrier();
       }
-      for (Chunk& chunk : chunks_) run_chunk(chunk, {begin, at}, worker);
-      experts_step(plan_.steps[expert_step], chunks_[0].exec, worker);
-      worker.barrier();
-      begin = at + 1;
-    }
-    for (Chunk& chunk : chunks_) {
-      run_chunk(chunk, {begin, n_steps}, worker);
-      finish_chunk(chunk, consumer, worker);
-      worker.barrier();
+      if (segment.experts && segment.end < n) {
+        experts_step(plan_.steps[segment.end], chunks_[0].exec, worker);
+        worker.barrier();
+      }
+      leave(segment, worker);
     }
   });
   if (ahead_) ahead_->finish();  // of a layer that a call without outputs does not reach
+  if (units_) units_->end_call(!stop_ && !units_->failed());
   return !cancelled_;
 }
 
@@ -320,6 +331,28 @@ std::span<const int32_t> Runner::routes(size_t layer) const {
   if (routed_.empty()) return {};
   const Experts& e = experts_state_;
   return {e.routes + static_cast<int64_t>(layer) * e.routes_stride, static_cast<size_t>(routed_[layer])};
+}
+
+/// All chunks meet at each block of experts, and behind each unit that is streamed; where its layer has experts, at
+/// these. A unit's last step leaves its output in a buffer of the chunk; a norm then adds it.
+void Runner::make_segments() {
+  for (size_t step : plan_.expert_steps) segments_.push_back({.end = step, .experts = true});
+  for (size_t i = 0; units_ && i < units_->steps().size(); ++i) {
+    const UnitStream::Steps steps = units_->steps()[i];
+    const int64_t layer = plan_.steps[steps.last].layer;
+    const auto same = std::find_if(segments_.begin(), segments_.end(),
+                                   [&](const Segment& s) { return s.experts && plan_.steps[s.end].layer == layer; });
+    if (same != segments_.end()) {
+      same->unit_first = steps.first;
+    } else {
+      STOKER_CHECK(plan_.steps[steps.last + 1].add_branch);
+      segments_.push_back({.end = steps.last + 1, .unit_first = steps.first});
+    }
+  }
+  std::sort(segments_.begin(), segments_.end(), [](const Segment& a, const Segment& b) { return a.end < b.end; });
+  size_t begin = 0;
+  for (Segment& s : segments_) s.begin = std::exchange(begin, s.end + s.experts);
+  segments_.push_back({.begin = begin, .end = plan_.steps.size()});
 }
 
 Result<Outputs> Runner::forward(Batch batch, LogitsConsumer* consumer, const Control* control) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,7 +39,7 @@ struct Failure {
   std::string message;  ///< Names layer, step and position, or the tensor.
 };
 
-/// What the caller of a long call may want of it. Heard at each layer with experts.
+/// What the caller of a long call may want of it. Heard at each layer with experts, or with a unit that is streamed.
 struct Control {
   const std::atomic<bool>* cancel = nullptr;  ///< Once true, the call ends with kCancelled, and nothing has happened.
   std::function<void(int64_t layer)> on_layer{};  ///< Layers done. Called by the thread that called `forward`.
@@ -87,6 +88,7 @@ class Runner {
     int64_t parts_bytes = 512 << 10;
     ExpertStore* experts = nullptr;              ///< Where they are streamed. Must outlive the runner, as the next.
     bool lookahead = false;                      ///< With `experts`: a token's next layer is guessed (Lookahead).
+    ExpertStore* units = nullptr;                ///< Where units are streamed; for this runner alone.
     const EmbeddingReader* embedding = nullptr;  ///< Where it is read by row.
     bool keep_routes = false;                    ///< For `routes`, at 4 bytes per row, layer and expert chosen.
   };
@@ -128,6 +130,13 @@ class Runner {
     Exec exec;
     Range spans, output_spans, tile_rows, head_blocks, hidden;  ///< Of the vectors below.
   };
+  /// Steps that a chunk goes through before the next one does: up to where all chunks meet. With at most one unit that
+  /// is streamed, so that it stays for all chunks.
+  struct Segment {
+    size_t begin = 0, end = 0;
+    bool experts = false;                ///< Then comes a step that takes the rows of all chunks at once.
+    std::optional<size_t> unit_first{};  ///< The first step that needs the unit.
+  };
   struct Sizes;
   static Sizes sizes_of(const Plan& plan, const Options& options, int n_workers);
   void place_buffers(const Sizes& sizes);
@@ -142,9 +151,12 @@ class Runner {
   void add_outputs(const Span& span, Range rows, int64_t q_row0, Chunk& chunk);
   Chunk& next_chunk();
   void point(Chunk& chunk);
-  bool go_on(size_t expert_step, const Control& control, Worker& worker);
+  void make_segments();
+  size_t n_steps(bool outputs) const { return outputs ? plan_.steps.size() : plan_.n_steps_to_store; }
+  bool enter(const Segment& segment, const Control* control, Worker& worker);
+  void leave(const Segment& segment, Worker& worker);
   bool run(LogitsConsumer* consumer, const Control* control);
-  void run_chunk(Chunk& chunk, Range steps, Worker& worker) noexcept;
+  void run_chunk(Chunk& chunk, const Segment& segment, Worker& worker) noexcept;
   void finish_chunk(Chunk& chunk, LogitsConsumer* consumer, Worker& worker) noexcept;
   void head(const Chunk& chunk, const HeadBlock& block, Worker& worker) noexcept;
   void collect(Batch batch, Outputs& outputs);
@@ -162,8 +174,10 @@ class Runner {
   std::vector<int64_t> routed_;
   std::unique_ptr<ExpertRequest> request_, ahead_;
   std::unique_ptr<Lookahead> lookahead_;
+  std::unique_ptr<UnitStream> units_;
+  std::vector<Segment> segments_;
   ReadErrors read_errors_;
-  bool cancelled_ = false;
+  bool cancelled_ = false, stop_ = false;
   std::vector<Chunk> chunks_;
   std::vector<int32_t> tokens_, first_bad_;
   std::vector<int64_t> positions_, output_rows_, hidden_rows_;

@@ -153,6 +153,9 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
     r.experts_state_.lookahead = r.lookahead_.get();
     std::iota(r.experts_state_.all, r.experts_state_.all + plan.moe.n_experts, 0);
   }
+  if (options.units) r.units_ = std::make_unique<UnitStream>(plan, *options.units);
+  r.make_segments();
+  r.exec_.units = r.units_.get();
   r.exec_.embedding = options.embedding;
   r.exec_.errors = &r.read_errors_;
   r.output_bias_ = plan.output_bias ? plan.output_bias->data : nullptr;

@@ -162,9 +162,21 @@ Result<WeightPlan> WeightPlan::make(const gguf::File& file, const ModelConfig& c
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     STOKER_TRY_STATUS(plan.add_layer(file, config, layer, weights.layers[static_cast<size_t>(layer)]));
   }
+  plan.find_units();
   STOKER_TRY_STATUS(plan.check_companions(file));
   plan.note_unused(file, config);
   return plan;
+}
+
+void WeightPlan::find_units() {
+  units_ = units_of(*weights_);
+  std::unordered_map<const Matrix*, size_t> unit_of;
+  for (size_t i = 0; i < units_.size(); ++i) {
+    for (const Matrix* w : units_[i].matrices) unit_of[w] = i;
+  }
+  for (Slot& slot : slots_) {
+    if (const auto found = unit_of.find(slot.to.matrix); found != unit_of.end()) slot.to.unit = found->second;
+  }
 }
 
 Status WeightPlan::check_companions(const gguf::File& file) const {
@@ -192,18 +204,19 @@ void WeightPlan::note_unused(const gguf::File& file, const ModelConfig& config) 
   }
 }
 
-bool WeightPlan::stays_on_disk(const Slot& slot, Residency residency) const {
+bool WeightPlan::stays_on_disk(const Slot& slot, const Residency& residency) const {
   if (slot.to.of_experts) return residency.stream_experts;
+  if (slot.to.unit < residency.units.size()) return residency.units[slot.to.unit];
   return residency.read_embedding && !weights_->tied && slot.to.matrix == &weights_->embedding;
 }
 
-uint64_t WeightPlan::bytes(Residency residency) const {
+uint64_t WeightPlan::bytes(const Residency& residency) const {
   uint64_t sum = 0;
   for (const Slot& slot : slots_) sum += stays_on_disk(slot, residency) ? 0 : slot.bytes;
   return sum;
 }
 
-uint64_t WeightPlan::file_bytes(Residency residency) const {
+uint64_t WeightPlan::file_bytes(const Residency& residency) const {
   uint64_t sum = 0;
   for (const Slot& slot : slots_) sum += stays_on_disk(slot, residency) ? 0 : slot.tensor->bytes;
   return sum;
@@ -220,10 +233,11 @@ ExpertIndex WeightPlan::expert_index(const ModelConfig& config) const {
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     const LayerWeights& w = weights_->layers[static_cast<size_t>(layer)];
     if (!w.expert_gate) continue;
-    const std::array<const ExpertMatrix*, kProjections> matrices = {&w.expert_gate, &w.expert_up, &w.expert_down};
-    for (size_t p = 0; p < kProjections; ++p) where[matrices[p]] = {index.layers.size(), p};
-    index.layers.push_back({.layer = layer, .matrices = matrices, .experts = {}});
-    index.layers.back().experts.resize(static_cast<size_t>(config.n_experts));
+    index.layers.push_back(
+        {.layer = layer,
+         .matrices = {&w.expert_gate, &w.expert_up, &w.expert_down},
+         .experts = std::vector(static_cast<size_t>(config.n_experts), std::vector<ExpertIndex::Place>(kProjections))});
+    for (size_t p = 0; p < kProjections; ++p) where[index.layers.back().matrices[p]] = {index.layers.size() - 1, p};
   }
   for (const Slot& slot : slots_) {
     if (!slot.to.of_experts) continue;
@@ -239,7 +253,26 @@ ExpertIndex WeightPlan::expert_index(const ModelConfig& config) const {
   return index;
 }
 
-std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena, Residency residency) const {
+ExpertIndex WeightPlan::unit_index(const Residency& residency) const {
+  ExpertIndex index{.layers = {}, .n_experts = 1, .n_used = 1, .n_ring = residency.ring_slots};
+  std::unordered_map<const Matrix*, const gguf::TensorInfo*> tensor_of;
+  for (const Slot& slot : slots_) {
+    if (slot.to.unit != kNoUnit) tensor_of[slot.to.matrix] = slot.tensor;
+  }
+  for (size_t i = 0; i < residency.units.size(); ++i) {
+    if (!residency.units[i]) continue;
+    auto& unit = index.layers.emplace_back(
+        ExpertIndex::Layer{.layer = units_[i].layer, .matrices = units_[i].matrices, .experts = {{}}});
+    for (const Matrix* w : unit.matrices) {
+      const gguf::TensorInfo* tensor = tensor_of.at(w);
+      unit.experts[0].push_back(
+          {.tensor = tensor, .begin = 0, .row_bytes = tensor->bytes / static_cast<uint64_t>(w->n_out)});
+    }
+  }
+  return index;
+}
+
+std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena, const Residency& residency) const {
   std::vector<Piece> pieces;
   for (const Slot& slot : slots_) {
     if (stays_on_disk(slot, residency)) continue;
@@ -303,7 +336,7 @@ struct WeightPlan::Filler {
   }
 };
 
-Status WeightPlan::load(const gguf::File& file, Residency residency, BulkReader::Cache cache,
+Status WeightPlan::load(const gguf::File& file, const Residency& residency, BulkReader::Cache cache,
                         const kernels::Table& table, Ledger& ledger, Pool& pool,
                         const std::function<void(uint64_t)>& on_bytes) const {
   Weights& weights = *weights_;

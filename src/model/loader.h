@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "model/arch/arch.h"
 #include "model/config.h"
 #include "model/experts/index.h"
+#include "model/units.h"
 #include "model/weights.h"
 
 namespace stoker::model {
@@ -22,6 +24,10 @@ namespace stoker::model {
 struct Residency {
   bool stream_experts = false;  ///< They come through an ExpertStore.
   bool read_embedding = false;  ///< An untied embedding is read row by row, as tokens ask for them.
+  std::vector<bool> units{};    ///< Which of WeightPlan::units come through a ring of slots; empty: none of them.
+  int64_t ring_slots = kFewestRingSlots;
+  static constexpr int64_t kFewestRingSlots = 2;  ///< One is read while the other is at work.
+  bool streams_units() const { return std::find(units.begin(), units.end(), true) != units.end(); }
 };
 
 /// Which tensors of a file go where, checked against the architecture's table before anything is read.
@@ -33,12 +39,15 @@ class WeightPlan {
   static Result<WeightPlan> make(const gguf::File& file, const ModelConfig& config, Weights& weights);
 
   /// Bytes of the weights in memory, in the layout of the kernels.
-  uint64_t bytes(Residency residency) const;
+  uint64_t bytes(const Residency& residency) const;
   /// Tensors of the file that the model does not use.
   const std::vector<std::string>& unused() const { return unused_; }
 
   /// Bytes of the file that `load` reads.
-  uint64_t file_bytes(Residency residency) const;
+  uint64_t file_bytes(const Residency& residency) const;
+  const std::vector<Unit>& units() const { return units_; }
+  /// Those that stay on disk, each a layer of the index with one expert.
+  ExpertIndex unit_index(const Residency& residency) const;
   /// The layers with experts and where these lie; empty for a dense model.
   ExpertIndex expert_index(const ModelConfig& config) const;
   /// The tensor of the embedding.
@@ -49,7 +58,7 @@ class WeightPlan {
   /// Allocates the arena and fills it, all workers of `pool` reading and packing.
   /// kIo, kCorrupt: name the tensor. kOutOfMemory: the ledger refuses.
   /// `on_bytes` hears from any worker how many bytes of the file it has dealt with; may be empty.
-  Status load(const gguf::File& file, Residency residency, BulkReader::Cache cache, const kernels::Table& table,
+  Status load(const gguf::File& file, const Residency& residency, BulkReader::Cache cache, const kernels::Table& table,
               Ledger& ledger, Pool& pool, const std::function<void(uint64_t)>& on_bytes) const;
 
  private:
@@ -61,7 +70,9 @@ class WeightPlan {
     int64_t n_experts = 1;  ///< Matrices in it.
     bool only_f32 = false;  ///< Of a vector: no other type will do.
     bool of_experts = false;
+    size_t unit = kNoUnit;
   };
+  static constexpr size_t kNoUnit = ~size_t{0};
   struct Slot {
     const gguf::TensorInfo* tensor;
     Target to;
@@ -81,14 +92,16 @@ class WeightPlan {
   Status add_experts(const gguf::File& file, const std::string& name, ExpertMatrix& experts, std::vector<int64_t> shape,
                      bool required);
   Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
+  void find_units();
   void note_unused(const gguf::File& file, const ModelConfig& config);
   Status check_companions(const gguf::File& file) const;
-  bool stays_on_disk(const Slot& slot, Residency residency) const;
+  bool stays_on_disk(const Slot& slot, const Residency& residency) const;
   /// Places the weights in the arena and cuts them into what one worker reads at once.
-  std::vector<Piece> place(std::byte* arena, Residency residency) const;
+  std::vector<Piece> place(std::byte* arena, const Residency& residency) const;
 
   Weights* weights_ = nullptr;
   std::vector<Slot> slots_;
+  std::vector<Unit> units_;
   std::vector<std::string> unused_;
   uint64_t window_bytes_ = (2u << 20) - BulkReader::kAlign;  // at least: a group of 16 rows, or a whole vector
 };

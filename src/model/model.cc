@@ -22,12 +22,15 @@ Result<std::unique_ptr<Model>> Model::prepare(const gguf::File& file, LoadOption
   return model;
 }
 
-std::vector<Ledger::Line> Model::load_memory(int n_workers, Residency residency, uint64_t expert_budget) const {
+std::vector<Ledger::Line> Model::load_memory(int n_workers, const Residency& residency, uint64_t expert_budget) const {
   std::vector<Ledger::Line> lines = {
       {"weights", weight_plan_->bytes(residency), 0},
       {"load window", weight_plan_->window_bytes() * static_cast<uint64_t>(n_workers), 0}};
-  if (!residency.stream_experts) return lines;
-  for (Ledger::Line& line : ExpertStore::memory(expert_index_, expert_budget)) lines.push_back(std::move(line));
+  const auto add = [&](const ExpertIndex& index, uint64_t budget) {
+    for (Ledger::Line& line : ExpertStore::memory(index, budget)) lines.push_back(std::move(line));
+  };
+  if (residency.stream_experts) add(expert_index_, expert_budget);
+  if (residency.streams_units()) add(unit_index(residency), 0);
   return lines;
 }
 
@@ -38,6 +41,11 @@ Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptio
   }
   STOKER_TRY_STATUS(weight_plan_->load(file, options.residency, options.cache, table, ledger, pool, options.on_bytes));
   if (experts_) experts_->start();
+  if (options.residency.streams_units()) {
+    ExpertStore::Options units = options.experts;
+    if (experts_) units.lanes = experts_->lanes();
+    STOKER_TRY(unit_store_, ExpertStore::open(file, unit_index(options.residency), table, ledger, units));
+  }
   if (options.residency.read_embedding && !weights_.tied) {
     embedding_reader_ = std::make_unique<EmbeddingReader>(file, *weight_plan_->embedding());
   }

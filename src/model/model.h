@@ -30,7 +30,7 @@ struct LoadOptions {
 struct ReadOptions {
   BulkReader::Cache cache = BulkReader::Cache::kSpare;
   Residency residency{};
-  ExpertStore::Options experts{};  ///< Where experts are streamed.
+  ExpertStore::Options experts{};  ///< Where experts are streamed; all but its budget also for units that are.
   /// Hears from any worker how many bytes of `file_bytes` it has dealt with; may be empty.
   std::function<void(uint64_t)> on_bytes{};
 };
@@ -44,12 +44,16 @@ class Model {
   static Result<std::unique_ptr<Model>> prepare(const gguf::File& file, LoadOptions options);
 
   /// What `read` will charge, by name.
-  std::vector<Ledger::Line> load_memory(int n_workers, Residency residency = {}, uint64_t expert_budget = 0) const;
+  std::vector<Ledger::Line> load_memory(int n_workers, const Residency& residency = {},
+                                        uint64_t expert_budget = 0) const;
   /// Reads and packs the weights and computes the rotation tables.
   Status read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptions options);
-  uint64_t file_bytes(Residency residency = {}) const { return weight_plan_->file_bytes(residency); }
+  uint64_t file_bytes(const Residency& residency = {}) const { return weight_plan_->file_bytes(residency); }
   /// Where the experts lie; no layers for a dense model.
   const ExpertIndex& expert_index() const { return expert_index_; }
+  /// What else may stay on disk (Residency::units), and where those lie that do.
+  const std::vector<Unit>& units() const { return weight_plan_->units(); }
+  ExpertIndex unit_index(const Residency& residency) const { return weight_plan_->unit_index(residency); }
 
   /// Both halves.
   static Result<std::unique_ptr<Model>> from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger,
@@ -61,6 +65,8 @@ class Model {
   const Plan& plan() const { return plan_; }
   /// Null unless experts are streamed.
   ExpertStore* experts() const { return experts_.get(); }
+  /// Null unless units are streamed. For one Runner alone.
+  ExpertStore* unit_store() const { return unit_store_.get(); }
   /// Null unless the embedding is read by row.
   const EmbeddingReader* embedding_reader() const { return embedding_reader_.get(); }
   const LoadOptions& options() const { return options_; }
@@ -82,7 +88,7 @@ class Model {
   std::unique_ptr<WeightPlan> weight_plan_;
   ExpertIndex expert_index_;
   Plan plan_;
-  std::unique_ptr<ExpertStore> experts_;
+  std::unique_ptr<ExpertStore> experts_, unit_store_;
   std::unique_ptr<EmbeddingReader> embedding_reader_;
 };
 

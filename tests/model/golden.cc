@@ -84,7 +84,10 @@ void Loaded::load(const gguf::File& file, const Setup& setup) {
   model = must(Model::prepare(
                    file, {.overrides = setup.overrides, .context = setup.context, .kv_type = setup.kv, .table = table}),
                path);
-  const Residency residency{.stream_experts = setup.stream, .read_embedding = setup.stream || setup.read_embedding};
+  Residency residency{.stream_experts = setup.stream,
+                      .read_embedding = setup.stream || setup.read_embedding,
+                      .ring_slots = setup.ring_slots};
+  for (const Unit& unit : model->units()) residency.units.push_back(setup.streams_unit && setup.streams_unit(unit));
   must(model->read(file, ledger, *pool, {.residency = residency, .experts = setup.experts}), path);
   kv = must(KvPool::create(ledger, model->plan().kv,
                            {.n_pages = (setup.positions + 63) / 64, .scatter_seed = setup.scatter_seed}),
@@ -93,6 +96,7 @@ void Loaded::load(const gguf::File& file, const Setup& setup) {
                                 .chunk_rows = setup.chunk_rows,
                                 .experts = model->experts(),
                                 .lookahead = setup.lookahead,
+                                .units = model->unit_store(),
                                 .embedding = model->embedding_reader()};
   runner = must(Runner::create(model->plan(), *pool, ledger, options), path);
 }

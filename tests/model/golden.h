@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,8 +36,10 @@ struct Setup {
   int64_t positions = 1024;
   int64_t max_rows = 512;
   int64_t chunk_rows = 0;
-  bool stream = false;          ///< Experts and an untied embedding stay in the file.
-  bool read_embedding = false;  ///< Only an untied embedding does.
+  bool stream = false;                              ///< Experts and an untied embedding stay in the file.
+  bool read_embedding = false;                      ///< Only an untied embedding does.
+  std::function<bool(const Unit&)> streams_unit{};  ///< Other matrices do; empty: none.
+  int64_t ring_slots = 2;
   ExpertStore::Options experts{};
   bool lookahead = false;
   uint64_t scatter_seed = 0;

@@ -449,6 +449,94 @@ INSTANTIATE_TEST_SUITE_P(Tiny, Streamed, ::testing::Values("mixtral", "olmoe", "
                            return name;
                          });
 
+/// Any matrices of layers may stay on disk, whatever else a model has.
+class StreamedUnits : public ::testing::TestWithParam<const char*> {
+ protected:
+  static bool all(const Unit&) { return true; }
+  static bool every_second(const Unit& unit) { return unit.layer % 2 == 1; }
+  static bool feed_forward(const Unit& unit) { return unit.kind == Unit::Kind::kFeedForward; }
+};
+
+TEST_P(StreamedUnits, AnyUnitsAnyChunksAnyThreads) {
+  const std::string path = tiny_path(GetParam());
+  const auto tokens = text(Loaded(path).n_vocab(), 90, 4);
+  const Rows want = alone(GetParam(), tokens);
+  struct How {
+    bool (*streams)(const Unit&);
+    int64_t ring_slots;
+    int threads, lanes;
+    int64_t rows, chunk_rows;
+    bool experts;
+  };
+  const How hows[] = {{all, 2, 2, 4, 1, 0, false},
+                      {all, 3, 3, 2, 90, 17, true},
+                      {feed_forward, 2, 1, 1, 64, 5, false},
+                      {every_second, 4, 4, 8, 33, 9, true}};
+  for (const How& how : hows) {
+    Loaded loaded(path, {.isa = available_isas().back(),
+                         .threads = how.threads,
+                         .kv = kernels::KvType::kF16,
+                         .chunk_rows = how.chunk_rows,
+                         .stream = how.experts && Loaded(path).model->config().n_experts > 0,
+                         .streams_unit = how.streams,
+                         .ring_slots = how.ring_slots,
+                         .experts = {.budget_bytes = 0, .lanes = how.lanes}});
+    const std::string what = std::to_string(how.ring_slots) + " slots, " + std::to_string(how.rows) + " rows";
+    expect_same(all_logits(loaded, tokens, how.rows), want, what);
+    const ExpertStore* store = loaded.model->unit_store();
+    if (!store) continue;  // all layers have experts
+    // Each unit is read once per call, and the first ones for the call that did not come.
+    const auto n_calls = static_cast<uint64_t>((90 + how.rows - 1) / how.rows);
+    const ExpertStore::Stats stats = store->stats();
+    EXPECT_EQ(stats.misses, n_calls * store->index().layers.size() + static_cast<uint64_t>(store->n_slots())) << what;
+    EXPECT_EQ(stats.errors, 0u);
+  }
+}
+
+/// Spans without outputs, calls without any: the last layer's units are not needed then.
+TEST_P(StreamedUnits, OutputsOfSomeRows) {
+  const std::string path = tiny_path(GetParam());
+  const auto run = [&](bool stream, int64_t chunk_rows) {
+    Loaded loaded(path, {.isa = available_isas().back(),
+                         .threads = 2,
+                         .chunk_rows = chunk_rows,
+                         .streams_unit = stream ? all : nullptr,
+                         .ring_slots = 3});
+    const auto a = text(loaded.n_vocab(), 60, 1), b = text(loaded.n_vocab(), 3, 2), c = text(loaded.n_vocab(), 40, 3);
+    Sequence first(*loaded.kv), second(*loaded.kv), third(*loaded.kv);
+    const Span silent[] = {{.sequence = &first, .tokens = a}, {.sequence = &second, .tokens = b}};
+    EXPECT_TRUE(loaded.runner->forward(silent));
+    const Span spans[] = {{.sequence = &second, .tokens = b, .position = 3, .hidden = {1, 3}},
+                          {.sequence = &first, .tokens = a, .position = 60},
+                          {.sequence = &third, .tokens = c, .logits = {38, 40}, .hidden = {3, 39}}};
+    Rows rows;
+    for (int again = 0; again < 2; ++again) {
+      const auto outputs = loaded.runner->forward(spans);
+      EXPECT_TRUE(outputs && outputs->failures.empty());
+      for (int64_t i = 0; i < outputs->n_logits; ++i)
+        rows.emplace_back(outputs->logits_row(i), outputs->logits_row(i) + loaded.n_vocab());
+      for (int64_t i = 0; i < outputs->n_hidden; ++i)
+        rows.emplace_back(outputs->hidden_row(i), outputs->hidden_row(i) + loaded.model->config().dim);
+      EXPECT_TRUE(second.truncate(3) && first.truncate(60) && third.truncate(0));
+      EXPECT_TRUE(loaded.runner->forward({silent, 0}));
+    }
+    return rows;
+  };
+  const Rows want = run(false, 0);
+  ASSERT_EQ(want.size(), 80u);
+  for (const int64_t chunk_rows : {0, 7, 33}) expect_same(run(true, chunk_rows), want, std::to_string(chunk_rows));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
+                         ::testing::Values("llama", "llama-fused-qkv", "qwen2", "gemma3", "granite", "mix-qwen2",
+                                           "tied-q6_k", "deepseek", "glm4moe-groups", "ernie4_5-moe-step",
+                                           "gpt-oss-mxfp4"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
 TEST(InvarianceKv, OtherElementTypes) {
   for (kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kF32, kernels::KvType::kQ8_0}) {
     for (const char* name : {"llama", "llama-d80-mha", "gemma3"}) {

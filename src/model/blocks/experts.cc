@@ -92,7 +92,7 @@ void next_streamed_wave(const Step& step, Exec& exec) noexcept {
     WavePart& part = add_rows(experts, i);
     part.lease = i;
     for (size_t p = 0; p < kProjections; ++p) {
-      part.matrices[p] = experts.request->data(i, static_cast<Projection>(p));
+      part.matrices[p] = experts.request->data(i, p);
     }
   }
   experts.last = experts.current < 0 && experts.request->all_taken();
@@ -202,7 +202,7 @@ void multiply_part(const Side& side, Exec& exec, const Worker& worker, const Wav
 #ifndef NDEBUG
     if (side.down) count_produced(experts, part, some.size());
 #endif
-    if (part.lease >= 0 && !experts.request->wait(part.lease, static_cast<Projection>(which))) {
+    if (part.lease >= 0 && !experts.request->wait(part.lease, which)) {
       return fail_part(side.step, exec, part);
     }
     multiply({.target = target,

@@ -13,6 +13,16 @@ constexpr int64_t kGroupsOfManyRows = 4;
 constexpr int64_t kPiecesPerWorker = 4;
 constexpr int64_t kFewRows = 16;
 
+/// The matrix's bytes, waited for where they come from disk; null when they could not be read: the rows have failed.
+const std::byte* data_of(const Matrix& w, const Step& step, Exec& exec) noexcept {
+  if (w.data) return w.data;
+  const std::byte* data = exec.units->wait(w);
+  if (data) return data;
+  exec.errors->add(step.index, exec.units->error());
+  for (int64_t r = 0; r < exec.n_rows; ++r) exec.mark_bad(exec.original_row(r), step);
+  return nullptr;
+}
+
 }  // namespace
 
 int64_t groups_per_piece(int64_t n_groups, int64_t n_rows, int n_workers) noexcept {
@@ -45,8 +55,10 @@ void product_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   // The matrices' groups one after the other are one list of work; a piece may reach from one matrix into the next.
   worker.each(n_groups, groups_per_piece(n_groups, n_rows, worker.count()), [&](Range groups) {
     each_part(targets, groups, [&](const Target& target, Range part) {
+      const std::byte* data = data_of(*target.w, step, exec);
+      if (!data) return;
       float* y = exec.row(target.out, 0) + target.column;
-      multiply({target, part, exec.activations, 0, n_rows, y, exec.stride(target.out), target.w->data},
+      multiply({target, part, exec.activations, 0, n_rows, y, exec.stride(target.out), data},
                exec.worker_scratch(worker));
     });
   });

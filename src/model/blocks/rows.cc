@@ -8,23 +8,25 @@
 namespace stoker::model {
 namespace {
 
-void norm_row(const Step& step, Exec& exec, int64_t r) noexcept {
+void add_branch(const Step& step, Exec& exec, int64_t r) noexcept {
   const kernels::Table& t = *exec.table;
   const int64_t dim = exec.plan->config->dim;
-  const float eps = exec.plan->config->norm_eps;
   float* residual = exec.row(Buf::kResidual, r);
-  if (step.add_branch) {
-    float* branch = exec.row(Buf::kBranch, r);
-    add_vector(t, step.branch_bias, branch);
-    if (step.post_gain) t.rms_norm(branch, step.post_gain->data, eps, dim, branch);
-    const float scale = exec.plan->config->residual_scale;
-    if (scale != 0) {
-      t.add_scaled(scale, branch, dim, residual);
-    } else {
-      t.add(residual, branch, dim, residual);
-    }
+  float* branch = exec.row(Buf::kBranch, r);
+  add_vector(t, step.branch_bias, branch);
+  if (step.post_gain) t.rms_norm(branch, step.post_gain->data, exec.plan->config->norm_eps, dim, branch);
+  const float scale = exec.plan->config->residual_scale;
+  if (scale != 0) {
+    t.add_scaled(scale, branch, dim, residual);
+  } else {
+    t.add(residual, branch, dim, residual);
   }
-  t.rms_norm(residual, step.gain->data, eps, dim, exec.row(Buf::kNormed, r));
+}
+
+void norm_row(const Step& step, Exec& exec, int64_t r) noexcept {
+  if (step.add_branch && exec.branch_added != step.index) add_branch(step, exec, r);
+  exec.table->rms_norm(exec.row(Buf::kResidual, r), step.gain->data, exec.plan->config->norm_eps,
+                       exec.plan->config->dim, exec.row(Buf::kNormed, r));
 }
 
 }  // namespace
@@ -145,6 +147,12 @@ void norm_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     quantize_rows(step, exec, r, r + 1);
   }
   if (worker.index() == 0) point_activations(step, exec);
+}
+
+void add_branch_step(const Step& step, Exec& exec, Worker& worker) noexcept {
+  const Range rows = worker.share(exec.n_rows);
+  for (int64_t r = rows.begin; r < rows.end; ++r) add_branch(step, exec, r);
+  if (worker.index() == 0) exec.branch_added = step.index;
 }
 
 void quantize_step(const Step& step, Exec& exec, Worker& worker) noexcept {

@@ -78,8 +78,9 @@ uint64_t read_by_queue(ExpertReader& reader, std::span<const std::span<std::byte
 NextRead random_reads(const ExpertIndex& index, uint64_t bytes, uint32_t seed, Clock::time_point end) {
   return [&index, bytes, end, random = std::mt19937(seed)](ExpertRead& read) mutable {
     const ExpertIndex::Layer& layer = index.layers[random() % index.layers.size()];
-    const ExpertIndex::Place& place = layer.experts[random() % layer.experts.size()][random() % kProjections];
-    const uint64_t here = place.row_bytes * static_cast<uint64_t>(layer.matrices[0]->n_out);
+    const size_t m = random() % layer.matrices.size();
+    const ExpertIndex::Place& place = layer.experts[random() % layer.experts.size()][m];
+    const uint64_t here = place.row_bytes * static_cast<uint64_t>(layer.matrices[m]->n_out);
     read = {.tensor = place.tensor,
             .begin = place.begin,
             .bytes = std::min(bytes, std::min(here, place.tensor->bytes - place.begin))};

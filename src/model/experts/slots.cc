@@ -31,4 +31,11 @@ SlotShares share_slots(std::span<const uint64_t> expert_bytes, int64_t n_experts
   return shares;
 }
 
+SlotShares ring_slots(std::span<const uint64_t> entry_bytes, int64_t n) {
+  const auto n_entries = static_cast<int64_t>(entry_bytes.size());
+  SlotClass ring{.n_experts = n_entries, .n_slots = std::min(n, n_entries), .keeps = false};
+  for (const uint64_t bytes : entry_bytes) ring.slot_bytes = std::max(ring.slot_bytes, bytes);
+  return {.classes = {ring}, .class_of_layer = std::vector<size_t>(entry_bytes.size(), 0)};
+}
+
 }  // namespace stoker::model

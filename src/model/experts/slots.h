@@ -25,4 +25,7 @@ struct SlotShares {
 /// leaves goes to the first. Less than two experts of a size: two slots beside the budget, in which nothing stays.
 SlotShares share_slots(std::span<const uint64_t> expert_bytes, int64_t n_experts, uint64_t budget_bytes);
 
+/// Slots for entries that come and go in turn: at most `n`, as large as the largest of them.
+SlotShares ring_slots(std::span<const uint64_t> entry_bytes, int64_t n);
+
 }  // namespace stoker::model

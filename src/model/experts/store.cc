@@ -26,6 +26,7 @@ constexpr uint64_t kPieceBytes = (1u << 20) - BulkReader::kAlign;
 SlotShares ExpertStore::shares_for(const ExpertIndex& index, uint64_t budget_bytes) {
   std::vector<uint64_t> expert_bytes;
   for (const ExpertIndex::Layer& layer : index.layers) expert_bytes.push_back(layer.expert_bytes());
+  if (index.n_ring > 0) return ring_slots(expert_bytes, index.n_ring);
   return share_slots(expert_bytes, index.n_experts, budget_bytes);
 }
 
@@ -41,8 +42,10 @@ std::vector<Ledger::Line> ExpertStore::memory(const ExpertIndex& index, uint64_t
   uint64_t slab = 0;
   for (const SlotClass& c : shares_for(index, budget_bytes).classes)
     slab += c.slot_bytes * static_cast<uint64_t>(c.n_slots);
-  return {{"expert cache", slab, 0},
-          {"expert reads", BulkReader::window_bytes(piece_bytes(index)) * static_cast<uint64_t>(kMostLanes), 0}};
+  const bool ring = index.n_ring > 0;
+  return {{ring ? "streamed layers" : "expert cache", slab, 0},
+          {ring ? "layer reads" : "expert reads",
+           BulkReader::window_bytes(piece_bytes(index)) * static_cast<uint64_t>(kMostLanes), 0}};
 }
 
 int64_t ExpertStore::slots_for(const ExpertIndex& index, uint64_t budget_bytes) {
@@ -108,7 +111,10 @@ void ExpertStore::lay_out(SlotShares shares, std::byte* slab) {
       c.free.push_back(c.first + static_cast<int32_t>(c.n_slots - 1 - i));
     }
   }
-  for (TaskQueue* tasks : {&wanted_, &ahead_}) tasks->resize(slots_.size() * kProjections);
+  size_t most = 0;
+  for (const ExpertIndex::Layer& layer : index_.layers) most = std::max(most, layer.matrices.size());
+  STOKER_CHECK(most <= kMostMatrices);
+  for (TaskQueue* tasks : {&wanted_, &ahead_}) tasks->resize(slots_.size() * most);
 }
 
 int64_t ExpertStore::n_slots() const { return static_cast<int64_t>(slots_.size()); }
@@ -139,7 +145,7 @@ void ExpertStore::finish_piece(const Piece& piece) {
     if (!slot.error) slot.error = piece.error;
     slot.failed.store(true, std::memory_order_relaxed);
   }
-  auto& pending = slot.pending[static_cast<size_t>(piece.p)];
+  auto& pending = slot.pending[piece.m];
   if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_all(pending);
   if (--slot.left == 0) finish_reading(piece.slot);
 }
@@ -187,13 +193,13 @@ void ExpertStore::start_reading(int32_t index, int64_t key) {
   const ExpertIndex::Layer& layer = index_.layers[static_cast<size_t>(key / index_.n_experts)];
   const auto& places = layer.experts[static_cast<size_t>(key % index_.n_experts)];
   uint64_t offset = 0;
-  for (size_t p = 0; p < kProjections; ++p) {
-    const ExpertMatrix& w = *layer.matrices[p];
-    const int64_t each = groups_of(w, places[p], piece_bytes_);
+  for (size_t m = 0; m < places.size(); ++m) {
+    const Matrix& w = *layer.matrices[m];
+    const int64_t each = groups_of(w, places[m], piece_bytes_);
     const auto n = static_cast<int32_t>((w.n_groups() + each - 1) / each);
-    slot.pending[p].store(static_cast<uint32_t>(n), std::memory_order_relaxed);
+    slot.pending[m].store(static_cast<uint32_t>(n), std::memory_order_relaxed);
     slot.left += n;
-    slot.offset[p] = offset;
+    slot.offset[m] = offset;
     offset += static_cast<uint64_t>(w.bytes());
   }
   stats_.in_flight_peak = std::max<uint64_t>(stats_.in_flight_peak, ++n_reading_);
@@ -202,13 +208,13 @@ void ExpertStore::start_reading(int32_t index, int64_t key) {
 void ExpertStore::queue_tasks(const ExpertRequest& request, std::span<const int32_t> started) {
   using Order = ExpertRequest::Order;
   TaskQueue& tasks = request.order_ == Order::kAhead ? ahead_ : wanted_;
-  const auto add = [&](int32_t slot, Projection p) { tasks.push({.slot = slot, .p = p}); };
-  if (request.order_ != Order::kByProjection) {
-    for (int32_t slot : started) add(slot, Projection::kGate), add(slot, Projection::kUp), add(slot, Projection::kDown);
-  } else {
-    for (int32_t slot : started) add(slot, Projection::kGate), add(slot, Projection::kUp);
-    for (int32_t slot : started) add(slot, Projection::kDown);
-  }
+  const size_t n = index_.layers[request.layer_].matrices.size();
+  const size_t first = request.order_ == Order::kByProjection ? n - 1 : n;
+  const auto add = [&](int32_t slot, size_t begin, size_t end) {
+    for (size_t m = begin; m < end; ++m) tasks.push({.slot = slot, .m = m});
+  };
+  for (int32_t slot : started) add(slot, 0, first);
+  for (int32_t slot : started) add(slot, first, n);
   if (!started.empty()) work_.notify_all();
 }
 
@@ -300,35 +306,38 @@ void ExpertStore::empty(int32_t index) {
 
 // Leases
 
-const std::byte* ExpertStore::data(int32_t index, Projection p) const {
+const std::byte* ExpertStore::data(int32_t index, size_t matrix) const {
   const Slot& slot = slots_[static_cast<size_t>(index)];
-  return slot.data + slot.offset[static_cast<size_t>(p)];
+  return slot.data + slot.offset[matrix];
 }
 
-bool ExpertStore::ready(int32_t index, Projection p) const {
-  return slots_[static_cast<size_t>(index)].pending[static_cast<size_t>(p)].load(std::memory_order_acquire) == 0;
+bool ExpertStore::ready(int32_t index, size_t matrix) const {
+  return slots_[static_cast<size_t>(index)].pending[matrix].load(std::memory_order_acquire) == 0;
 }
 
 bool ExpertStore::all_ready(int32_t slot) const {
-  return ready(slot, Projection::kGate) && ready(slot, Projection::kUp) && ready(slot, Projection::kDown);
+  for (size_t m = 0; m < kMostMatrices; ++m) {
+    if (!ready(slot, m)) return false;  // nothing is ever pending of those that an entry does not have
+  }
+  return true;
 }
 
-const std::byte* ExpertStore::wait(int32_t index, Projection p) {
+const std::byte* ExpertStore::wait(int32_t index, size_t matrix) {
   Slot& slot = slots_[static_cast<size_t>(index)];
-  auto& pending = slot.pending[static_cast<size_t>(p)];
+  auto& pending = slot.pending[matrix];
   uint32_t n = pending.load(std::memory_order_acquire);
   if (n > 0) {
     const uint64_t start = now_ns();
     for (; n > 0; n = pending.load(std::memory_order_acquire)) sleep_while(pending, n);
     wait_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
   }
-  return slot.failed.load(std::memory_order_relaxed) ? nullptr : data(index, p);
+  return slot.failed.load(std::memory_order_relaxed) ? nullptr : data(index, matrix);
 }
 
 Error ExpertStore::error(int32_t index) const {
   const MutexLock lock(mu_);
   const Slot& slot = slots_[static_cast<size_t>(index)];
-  return slot.error ? *slot.error : Error{ErrorCode::kIo, "an expert could not be read"};
+  return slot.error ? *slot.error : Error{ErrorCode::kIo, "weights could not be read"};
 }
 
 ExpertRequest::ExpertRequest(ExpertStore& store) : store_(store) {
@@ -391,6 +400,12 @@ int32_t ExpertRequest::take(Take how) {
     store_.assigned_.wait(store_.mu_);
     store_.wait_ns_.fetch_add(now_ns() - start, std::memory_order_relaxed);
   }
+}
+
+bool ExpertRequest::failed(int32_t i) const {
+  const MutexLock lock(store_.mu_);
+  const int32_t slot = slots_[static_cast<size_t>(i)];
+  return slot >= 0 && store_.slots_[static_cast<size_t>(slot)].failed.load(std::memory_order_relaxed);
 }
 
 void ExpertRequest::release(int32_t i) {

@@ -31,10 +31,10 @@ namespace stoker::model {
 class ExpertRequest;
 
 /// Keeps the experts in use in memory and reads the others from disk (docs/expert-store.md). An entry is one expert of
-/// one layer, its matrices in the layout that the kernels read; it comes and goes as a whole, but each matrix is ready
-/// by itself. Entries live in slots, which are taken from the system once; a slot is reserved before its bytes are
-/// read, so that what is resident and what is on its way never exceed the budget together.
-/// Threads: all methods from any thread.
+/// one layer, or a unit of a layer's other matrices (docs/expert-store.md#layers), in the layout that the kernels read;
+/// it comes and goes as a whole, but each matrix is ready by itself. Entries live in slots, which are taken from the
+/// system once; a slot is reserved before its bytes are read, so that what is resident and what is on its way never
+/// exceed the budget together. Threads: all methods from any thread.
 class ExpertStore {
  public:
   struct Options {
@@ -138,10 +138,10 @@ class ExpertStore {
   void empty(int32_t slot) REQUIRES(mu_);
   void note_evictable(int32_t slot) REQUIRES(mu_);
 
-  const std::byte* data(int32_t slot, Projection p) const;
-  bool ready(int32_t slot, Projection p) const;
+  const std::byte* data(int32_t slot, size_t matrix) const;
+  bool ready(int32_t slot, size_t matrix) const;
   bool all_ready(int32_t slot) const;
-  const std::byte* wait(int32_t slot, Projection p);
+  const std::byte* wait(int32_t slot, size_t matrix);
   Error error(int32_t slot) const;
 
   const ExpertIndex index_;
@@ -194,7 +194,7 @@ class ExpertRequest {
 
   enum class Order {
     kByExpert,      ///< All of an expert, then of the next: for those who take one after the other.
-    kByProjection,  ///< Gates and ups of all, then all downs: for those who take all at once.
+    kByProjection,  ///< All but the last matrix of each, then these downs: for those who take all at once.
     kAhead,         ///< As kByExpert, for experts that are not wanted yet: this is no use of them.
   };
   /// Asks for `experts`, all different, of entry `layer` of ExpertIndex::layers; `uses` says how many tokens want each
@@ -215,12 +215,14 @@ class ExpertRequest {
   /// Whether all have a place now.
   bool all_placed() const;
 
-  /// Of an expert that was taken: its matrix, once `wait` has returned.
-  const std::byte* data(int32_t i, Projection p) const { return store_.data(slots_[static_cast<size_t>(i)], p); }
+  /// Of an expert that was taken: its matrix (a Projection), once `wait` has returned.
+  const std::byte* data(int32_t i, size_t matrix) const { return store_.data(slots_[static_cast<size_t>(i)], matrix); }
   /// Returns when the matrix is there; null when it could not be read, and `error` then says why.
-  const std::byte* wait(int32_t i, Projection p) { return store_.wait(slots_[static_cast<size_t>(i)], p); }
+  const std::byte* wait(int32_t i, size_t matrix) { return store_.wait(slots_[static_cast<size_t>(i)], matrix); }
   /// kIo, kCorrupt: names the tensor. Nothing of the expert is kept; asking for it again reads again.
   Error error(int32_t i) const { return store_.error(slots_[static_cast<size_t>(i)]); }
+  /// Whether a part of it could not be read, so far.
+  bool failed(int32_t i) const;
   void release(int32_t i);
   /// Gives back everything.
   void finish();

@@ -25,8 +25,8 @@ struct ExpertStore::Slot {
   std::byte* data = nullptr;
   size_t size_class = 0;
   // Pieces of a matrix that are still to come, and what they will be part of.
-  std::array<std::atomic<uint32_t>, kProjections> pending{};
-  std::array<uint64_t, kProjections> offset{};
+  std::array<std::atomic<uint32_t>, kMostMatrices> pending{};
+  std::array<uint64_t, kMostMatrices> offset{};
   std::atomic<bool> failed{false};
   // Guarded by the store's mutex.
   int32_t key = -1;
@@ -40,8 +40,8 @@ struct ExpertStore::Slot {
 /// What is read at once: some groups of 16 rows.
 struct ExpertStore::Piece {
   int32_t slot = -1;
-  Projection p = Projection::kGate;
-  const ExpertMatrix* matrix = nullptr;
+  size_t m = 0;
+  const Matrix* matrix = nullptr;
   ExpertIndex::Place place{};
   int64_t begin = 0, end = 0;
   bool skip = false;
@@ -50,7 +50,7 @@ struct ExpertStore::Piece {
 };
 
 /// How many groups are read at once.
-inline int64_t groups_of(const ExpertMatrix& w, const ExpertIndex::Place& place, uint64_t piece_bytes) {
+inline int64_t groups_of(const Matrix& w, const ExpertIndex::Place& place, uint64_t piece_bytes) {
   const auto most = std::max<int64_t>(1, static_cast<int64_t>(piece_bytes / (16 * place.row_bytes)));
   const int64_t n_pieces = (w.n_groups() + most - 1) / most;
   return (w.n_groups() + n_pieces - 1) / n_pieces;

@@ -41,13 +41,12 @@ bool ExpertStore::next_piece(Piece& piece) {
   if (tasks.empty()) return false;
   ReadTask& task = tasks.front();
   Slot& slot = slots_[static_cast<size_t>(task.slot)];
-  const auto p = static_cast<size_t>(task.p);
   const auto layer = static_cast<size_t>(slot.key / index_.n_experts);
-  const ExpertMatrix& w = *index_.layers[layer].matrices[p];
+  const Matrix& w = *index_.layers[layer].matrices[task.m];
   piece = {.slot = task.slot,
-           .p = task.p,
+           .m = task.m,
            .matrix = &w,
-           .place = index_.layers[layer].experts[static_cast<size_t>(slot.key % index_.n_experts)][p],
+           .place = index_.layers[layer].experts[static_cast<size_t>(slot.key % index_.n_experts)][task.m],
            .begin = task.group,
            .skip = slot.given_up || slot.failed.load(std::memory_order_relaxed)};
   piece.end = std::min(w.n_groups(), task.group + groups_of(w, piece.place, piece_bytes_));
@@ -80,10 +79,10 @@ void ExpertStore::read_and_pack(Piece& piece, std::span<std::byte> window) {
 void ExpertStore::pack(const Piece& piece, std::span<const std::byte> bytes) {
   const uint64_t start = now_ns();
   const Slot& slot = slots_[static_cast<size_t>(piece.slot)];
-  const ExpertMatrix& w = *piece.matrix;
+  const Matrix& w = *piece.matrix;
   const int64_t n_rows = std::min(w.n_out, piece.end * 16) - piece.begin * 16;
   const auto row_bytes = static_cast<int64_t>(piece.place.row_bytes);
-  std::byte* group = slot.data + slot.offset[static_cast<size_t>(piece.p)] + piece.begin * w.group_bytes;
+  std::byte* group = slot.data + slot.offset[piece.m] + piece.begin * w.group_bytes;
   for (int64_t at = 0; at < n_rows; at += 16, group += w.group_bytes) {
     table_.pack[static_cast<size_t>(w.type)]({.rows = bytes.data() + at * row_bytes,
                                               .row_bytes = row_bytes,

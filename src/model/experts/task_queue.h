@@ -11,7 +11,7 @@ namespace stoker::model {
 /// A matrix to be read into a slot, from group `group` on.
 struct ReadTask {
   int32_t slot = 0;
-  Projection p = Projection::kGate;
+  size_t m = 0;
   int64_t group = 0;
 };
 

@@ -182,7 +182,8 @@ FakeExperts::FakeExperts(int64_t n_experts, int64_t n_used, const std::vector<Sh
     const auto number = static_cast<int64_t>(index_.layers.size());
     ExpertIndex::Layer& layer = index_.layers.emplace_back();
     layer.layer = number;
-    layer.experts.resize(static_cast<size_t>(n_experts));
+    layer.matrices.resize(kProjections);
+    layer.experts.assign(static_cast<size_t>(n_experts), std::vector<ExpertIndex::Place>(kProjections));
     for (size_t p = 0; p < kProjections; ++p) {
       static constexpr const char* kNames[] = {"gate", "up", "down"};
       const bool down = p == 2;
@@ -228,7 +229,7 @@ FakeDisk::Read FakeExperts::read_of(size_t layer, int32_t expert, Projection p) 
 }
 
 bool FakeExperts::is(const std::byte* data, size_t layer, int32_t expert, Projection p) const {
-  const ExpertMatrix& w = *index_.layers[layer].matrices[static_cast<size_t>(p)];
+  const Matrix& w = *index_.layers[layer].matrices[static_cast<size_t>(p)];
   const auto& place = index_.layers[layer].experts[static_cast<size_t>(expert)][static_cast<size_t>(p)];
   const auto row_bytes = static_cast<int64_t>(place.row_bytes);
   std::vector<std::byte> rows(static_cast<size_t>(w.n_out * row_bytes));

@@ -1,0 +1,28 @@
+#include "model/units.h"
+
+namespace stoker::model {
+
+uint64_t Unit::bytes() const {
+  uint64_t sum = 0;
+  for (const Matrix* w : matrices) sum += static_cast<uint64_t>(w->bytes());
+  return sum;
+}
+
+std::vector<Unit> units_of(const Weights& weights) {
+  std::vector<Unit> units;
+  for (size_t layer = 0; layer < weights.layers.size(); ++layer) {
+    const LayerWeights& w = weights.layers[layer];
+    const auto add = [&](Unit::Kind kind, std::initializer_list<const Matrix*> matrices) {
+      Unit unit{.kind = kind, .layer = static_cast<int64_t>(layer)};
+      for (const Matrix* matrix : matrices) {
+        if (*matrix) unit.matrices.push_back(matrix);
+      }
+      if (!unit.matrices.empty()) units.push_back(std::move(unit));
+    };
+    add(Unit::Kind::kAttention, {&w.wqkv, &w.wq, &w.wk, &w.wv, &w.wo, &w.shared_gate, &w.shared_up, &w.shared_down});
+    add(Unit::Kind::kFeedForward, {&w.gate, &w.up, &w.down});
+  }
+  return units;
+}
+
+}  // namespace stoker::model
