@@ -125,9 +125,32 @@ void add_engine_options(CLI::App& app, ModelArgs& args) {
       ->type_name("KEY=VALUE");
 }
 
-Status load(engine::Engine& engine, const engine::Engine::Needs& needs) {
+namespace {
+
+Status read_weights(engine::Engine& engine, const engine::Engine::Needs& needs) {
   Progress progress({.label = "loading", .total = engine.model().file_bytes(engine.placement(needs).residency)});
   return engine.load(needs, [&](uint64_t bytes) { progress.add(bytes); });
+}
+
+/// What makes each token slow is said, whether asked for or not.
+void say_what_streams(const engine::Engine& engine) {
+  if (!engine.units()) return;
+  const std::vector<model::ExpertIndex::Layer>& units = engine.units()->index().layers;
+  uint64_t bytes = 0;
+  for (const model::ExpertIndex::Layer& unit : units) bytes += unit.file_bytes();
+  std::fprintf(stderr,
+               "the limit of %s does not hold all layers: %zu of %zu parts of them, %s, are read from disk for each "
+               "token, or prompt\n",
+               format_bytes(engine.ledger().limit()).c_str(), units.size(), engine.model().units().size(),
+               format_bytes(bytes).c_str());
+}
+
+}  // namespace
+
+Status load(engine::Engine& engine, const engine::Engine::Needs& needs) {
+  STOKER_TRY_STATUS(read_weights(engine, needs));
+  say_what_streams(engine);
+  return Ok{};
 }
 
 Result<engine::EngineOptions> engine_options(const ModelArgs& args) {

@@ -72,6 +72,7 @@ nlohmann::json to_json(const engine::ProfilePhase& phase, const engine::Engine& 
                         {"cpu_seconds", phase.cpu_seconds},
                         {"minor_faults", phase.minor_faults},
                         {"major_faults", phase.major_faults}};
+  if (engine.units()) out["layers"] = to_json(phase.units);
   const model::ExpertIndex& index = engine.model().expert_index();
   if (index.layers.empty()) return out;
   out["expert_selections"] = phase.selections();
@@ -102,6 +103,12 @@ std::string expert_line(const Stats& s) {
   return line + str_cat(", ", format_bytes(s.bytes_read), " read, waited ", fixed(seconds(s.wait_ns), 2), " s");
 }
 
+std::string unit_line(const Stats& s) {
+  std::string line = str_cat(s.misses, " parts of layers read, ", format_bytes(s.bytes_read));
+  if (s.errors > 0) line += str_cat(", ", s.errors, " failed");
+  return line + str_cat(", waited ", fixed(static_cast<double>(s.wait_ns) / 1e9, 2), " s");
+}
+
 void print_profile(const engine::Profiler& profiler, const engine::Engine& engine) {
   const int64_t n_experts = engine.model().expert_index().n_experts;
   for (const engine::ProfilePhase& phase : profiler.phases()) {
@@ -109,6 +116,7 @@ void print_profile(const engine::Profiler& profiler, const engine::Engine& engin
     std::fprintf(stderr, "profile: %s: %lld tokens, %.3f s, processors %.3f s, page faults %llu, from disk %llu\n",
                  phase.name.c_str(), static_cast<long long>(phase.tokens), phase.wall_seconds, phase.cpu_seconds,
                  faults, static_cast<unsigned long long>(phase.major_faults));
+    if (engine.units()) std::fprintf(stderr, "profile: %s: %s\n", phase.name.c_str(), unit_line(phase.units).c_str());
     if (phase.routes.empty()) continue;
     const auto [fewest, most] = unique_range(phase, n_experts);
     std::fprintf(stderr, "profile: %s: %llu expert selections, %lld to %lld different ones of %lld in a layer\n",

@@ -59,13 +59,17 @@ void print_memory(engine::Engine& engine) {
   std::fprintf(stderr, "memory: %-16s %s\n", "resident", format_bytes(resident_bytes()).c_str());
 }
 
-/// With --verbose: how the cache of streamed experts did.
-void print_experts(const engine::Engine& engine) {
-  const model::ExpertStore* experts = engine.experts();
-  if (!experts || !log_enabled(LogLevel::kInfo)) return;
-  std::fprintf(stderr, "experts: %lld slots, %d reads in flight, %s\n", static_cast<long long>(experts->n_slots()),
-               experts->lanes(), experts->mode().c_str());
-  std::fprintf(stderr, "experts: %s\n", expert_line(experts->stats()).c_str());
+/// With --verbose: how the cache of streamed experts did, and the ring of streamed layers.
+void print_stores(const engine::Engine& engine) {
+  if (!log_enabled(LogLevel::kInfo)) return;
+  const auto print = [](const char* name, const model::ExpertStore* store, auto* line) {
+    if (!store) return;
+    std::fprintf(stderr, "%s: %lld slots, %d reads in flight, %s\n", name, static_cast<long long>(store->n_slots()),
+                 store->lanes(), store->mode().c_str());
+    std::fprintf(stderr, "%s: %s\n", name, line(store->stats()).c_str());
+  };
+  print("experts", engine.experts(), expert_line);
+  print("layers", engine.units(), unit_line);
 }
 
 int run(Args& args) {
@@ -131,7 +135,7 @@ int run(Args& args) {
   if (!written) return fail_output();
   if (!args.json) print_statistics(*generated, **engine);
   print_memory(**engine);
-  print_experts(**engine);
+  print_stores(**engine);
   if (args.profile) print_profile(profiler, **engine);
   if (profile) {
     if (auto status = save_profile(profiler, **engine, *profile); !status) return fail(status.error());

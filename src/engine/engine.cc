@@ -15,7 +15,13 @@ constexpr int64_t kPage = kernels::kTilePositions;
 constexpr uint64_t kMargin = 256u << 20;
 constexpr int64_t kShortContext = 2048;  ///< Rather than less, experts are streamed.
 constexpr std::string_view kExpertCache = "expert cache";
-constexpr model::Residency kStreamed{.stream_experts = true, .read_embedding = true};
+/// Slots of units, where there is room: two are read while one is at work.
+constexpr int64_t kRingSlots = 3;
+
+const model::Residency& streamed() {
+  static const model::Residency kStreamed{.stream_experts = true, .read_embedding = true};
+  return kStreamed;
+}
 
 int64_t pages_for(int64_t positions) { return (positions + kPage - 1) / kPage; }
 
@@ -115,46 +121,114 @@ std::vector<Ledger::Line> Engine::memory(const Needs& needs, const Placement& pl
 /// What the limit leaves for a cache of experts besides all else.
 uint64_t Engine::room_for_experts(const Needs& needs, int64_t max_rows) const {
   uint64_t others = 0;
-  for (const Ledger::Line& line : memory(needs, {.residency = kStreamed, .max_rows = max_rows})) {
+  for (const Ledger::Line& line : memory(needs, {.residency = streamed(), .max_rows = max_rows})) {
     if (line.name != kExpertCache) others += line.bytes;
   }
   const uint64_t available = ledger_->available();
   return Buffer::most_within(available > others ? available - others : 0);
 }
 
+bool Engine::fits(const Needs& needs, const Placement& placement) const {
+  return total(memory(needs, placement)) <= ledger_->available();
+}
+
 Placement Engine::placement(const Needs& needs) const {
-  const Placement whole = resident(needs);
-  const model::ExpertIndex& index = model_->expert_index();
-  if (index.layers.empty()) return whole;
-  if (!options_.expert_cache_bytes && total(memory(needs, whole)) <= ledger_->available()) return whole;
-  Placement streamed{.residency = kStreamed, .max_rows = std::max(whole.max_rows, needs.prompt_rows)};
+  for (const Placement& stage : stages(needs)) {
+    // The last one may not fit either; then it says what the least is.
+    if (stage.residency.streams_units()) return without_units(needs);
+    if (stage.residency.stream_experts) {
+      if (const Placement p = without_experts(needs); fits(needs, p)) return p;
+    } else if (fits(needs, stage)) {
+      return stage;
+    }
+  }
+  return smallest(needs);
+}
+
+/// From all in memory to as little as can be; each takes less than the one before. A prompt's rows are as few as they
+/// may be, a cache of experts as small, unless it was given.
+std::vector<Placement> Engine::stages(const Needs& needs) const {
+  std::vector<Placement> all;
+  const auto add = [&](Placement stage) {
+    stage.max_rows = resident(needs).max_rows;
+    const bool more = all.empty() || total(memory(needs, stage)) < total(memory(needs, all.back()));
+    if (more) all.push_back(std::move(stage));
+  };
+  const bool experts = has_experts();
+  if (!experts || !options_.expert_cache_bytes) add({});
+  Placement least{.residency = {.stream_experts = experts, .read_embedding = true},
+                  .expert_budget = experts ? options_.expert_cache_bytes.value_or(0) : 0};
+  add(least);
+  least.residency.units.assign(model_->units().size(), true);
+  add(least);
+  return all;
+}
+
+Placement Engine::without_experts(const Needs& needs) const {
+  const int64_t fewest_rows = resident(needs).max_rows;
+  Placement p{.residency = streamed(), .max_rows = std::max(fewest_rows, needs.prompt_rows)};
   const auto budget = [&](int64_t rows) {
     return options_.expert_cache_bytes ? *options_.expert_cache_bytes
-                                       : std::min(room_for_experts(needs, rows), index.bytes());
+                                       : std::min(room_for_experts(needs, rows), model_->expert_index().bytes());
   };
   // A prompt read at once reads each expert once, but its rows take from the cache: at most half of it.
-  const uint64_t most = budget(whole.max_rows);
+  const uint64_t most = budget(fewest_rows);
   const auto too_much = [&](int64_t rows) {
-    return options_.expert_cache_bytes
-               ? total(memory(needs, {kStreamed, *options_.expert_cache_bytes, rows})) > ledger_->available()
-               : budget(rows) < most / 2;
+    return options_.expert_cache_bytes ? !fits(needs, {streamed(), *options_.expert_cache_bytes, rows})
+                                       : budget(rows) < most / 2;
   };
-  while (streamed.max_rows > whole.max_rows && too_much(streamed.max_rows)) {
-    streamed.max_rows = std::max(whole.max_rows, streamed.max_rows / 2);
+  while (p.max_rows > fewest_rows && too_much(p.max_rows)) p.max_rows = std::max(fewest_rows, p.max_rows / 2);
+  p.expert_budget = budget(p.max_rows);
+  return p;
+}
+
+/// As few units on disk as can be.
+Placement Engine::without_units(const Needs& needs) const {
+  const Placement least = smallest(needs);
+  Placement p = least;
+  const uint64_t available = ledger_->available();
+  const auto room = [&](int64_t rows) {
+    p.max_rows = rows;
+    const uint64_t used = total(memory(needs, p));
+    return available > used ? available - used : 0;
+  };
+  // As for experts, rows take at most half of what else would hold weights.
+  const uint64_t most = room(least.max_rows);
+  int64_t rows = std::max(least.max_rows, needs.prompt_rows);
+  while (rows > least.max_rows && room(rows) <= most / 2) rows = std::max(least.max_rows, rows / 2);
+  p.max_rows = rows;
+  for (const int64_t slots : {kRingSlots, model::Residency::kFewestRingSlots}) {
+    p.residency.ring_slots = slots;
+    for (size_t n = 1; n <= model_->units().size(); ++n) {
+      p.residency.units = units_to_stream(n);
+      if (fits(needs, p)) return p;
+    }
   }
-  streamed.expert_budget = budget(streamed.max_rows);
-  return streamed;
+  return least;
+}
+
+/// Of these many, feed-forwards before attentions, which are smaller. All over the layers, so that the disk is at work
+/// while those in memory are. Which ones stay in memory never changes: units come in a circle, where a cache that kept
+/// the most recent ones would never find one again.
+std::vector<bool> Engine::units_to_stream(size_t n) const {
+  const std::vector<model::Unit>& units = model_->units();
+  std::vector<bool> chosen(units.size(), false);
+  for (const auto kind : {model::Unit::Kind::kFeedForward, model::Unit::Kind::kAttention}) {
+    const auto same = [&](const model::Unit& unit) { return unit.kind == kind; };
+    const auto n_kind = static_cast<size_t>(std::count_if(units.begin(), units.end(), same));
+    const size_t n_here = std::min(n, n_kind);
+    for (size_t i = 0, at = 0; i < units.size(); ++i) {
+      if (!same(units[i])) continue;
+      chosen[i] = (at + 1) * n_here / n_kind != at * n_here / n_kind;
+      ++at;
+    }
+    n -= n_here;
+  }
+  return chosen;
 }
 
 /// What takes the least memory: nothing can be had below it.
-Placement Engine::smallest(const Needs& needs) const {
-  const Placement whole = resident(needs);
-  if (model_->expert_index().layers.empty()) return whole;
-  const Placement streamed{kStreamed, options_.expert_cache_bytes.value_or(0), whole.max_rows};
-  // The windows for reads may be more than all experts of a tiny model.
-  const bool less = total(memory(needs, whole)) <= total(memory(needs, streamed));
-  return less && !options_.expert_cache_bytes ? whole : streamed;
-}
+Placement Engine::smallest(const Needs& needs) const { return stages(needs).back(); }
 
 /// Pages for each sequence in `share` of the memory that is left besides them.
 int64_t Engine::pages_that_fit(const Needs& needs, const Placement& placement, int64_t n_sequences, int share) const {
@@ -169,13 +243,17 @@ Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
   if (options_.context > 0) return options_.context;
   const int64_t most = std::min(model_->config().context_length, kDefaultContext);
   const int64_t least = std::min(needs.positions, most), wanted = std::max(least, std::min(most, kShortContext));
-  const Placement streamed = smallest(needs);
-  const bool must_stream = options_.expert_cache_bytes && streamed.residency.stream_experts;
-  int64_t pages = must_stream ? 0 : pages_that_fit(needs, resident(needs), n_sequences, 1);
-  if (streamed.residency.stream_experts && pages < pages_for(wanted)) {
-    // Half for the cache of experts, unless the text itself needs more.
-    pages = pages_that_fit(needs, streamed, n_sequences, options_.expert_cache_bytes ? 1 : 2);
-    if (pages < pages_for(least)) pages = std::min(pages_for(least), pages_that_fit(needs, streamed, n_sequences, 1));
+  int64_t pages = 0;
+  for (const Placement& stage : stages(needs)) {
+    pages = pages_that_fit(needs, stage, n_sequences, 1);
+    if (!stage.residency.streams()) {
+      if (pages >= pages_for(wanted)) break;
+      continue;
+    }
+    // Half is for weights, unless their share was given, or the text itself needs more.
+    const bool given = options_.expert_cache_bytes && !stage.residency.streams_units();
+    pages = given ? pages : std::max(pages_that_fit(needs, stage, n_sequences, 2), std::min(pages_for(least), pages));
+    if (pages >= std::max<int64_t>(1, pages_for(least))) break;
   }
   if (pages < std::max<int64_t>(1, pages_for(least))) {
     Needs part = needs;
@@ -190,7 +268,7 @@ Error Engine::refusal(const Needs& needs) const {
 }
 
 Status Engine::fits(const Needs& needs) const {
-  if (total(memory(needs, placement(needs))) <= ledger_->available()) return Ok{};
+  if (fits(needs, placement(needs))) return Ok{};
   return refusal(needs);
 }
 
@@ -215,7 +293,7 @@ Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_
   // Where the limit has room for the file, it stays in the page cache, and the next start is fast.
   auto cache = BulkReader::Cache::kSpare;
   const uint64_t file_bytes = model_->file_bytes(placement_.residency);
-  if (!placement_.residency.stream_experts && file_bytes <= ledger_->available() - wanted) {
+  if (!placement_.residency.streams() && file_bytes <= ledger_->available() - wanted) {
     hold("page cache", file_bytes);
     cache = BulkReader::Cache::kFill;
   }
@@ -229,6 +307,7 @@ Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_
                     .on_bytes = on_bytes}));
   model::Runner::Options options = runner_options(needs, placement_);
   options.experts = model_->experts();
+  options.units = model_->unit_store();
   options.embedding = model_->embedding_reader();
   STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_, options));
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

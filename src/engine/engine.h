@@ -39,7 +39,7 @@ struct EngineOptions {
 struct Placement {
   model::Residency residency{};
   uint64_t expert_budget = 0;  ///< Of the cache, where experts are streamed.
-  int64_t max_rows = 0;        ///< Of a forward call: where experts are streamed, a prompt is read in as few as fit.
+  int64_t max_rows = 0;        ///< Of a forward call: where weights are streamed, a prompt is read in as few as fit.
 };
 
 /// A model, its tokenizer and the memory to run sequences in. Opens in two steps: `open` reads the header, so that
@@ -103,8 +103,9 @@ class Engine {
 
   // After `load`:
   const Placement& placement() const { return placement_; }
-  /// Null unless experts are streamed.
+  /// Null unless experts are streamed, or units.
   model::ExpertStore* experts() const { return model_->experts(); }
+  const model::ExpertStore* units() const { return model_->unit_store(); }
   model::Runner& runner() { return *runner_; }
   const model::Runner& runner() const { return *runner_; }
   model::KvPool& kv() { return *kv_; }
@@ -112,7 +113,13 @@ class Engine {
 
  private:
   Engine() = default;
+  bool has_experts() const { return !model_->expert_index().layers.empty(); }
+  bool fits(const Needs& needs, const Placement& placement) const;
+  std::vector<Placement> stages(const Needs& needs) const;
   Placement smallest(const Needs& needs) const;
+  Placement without_experts(const Needs& needs) const;
+  Placement without_units(const Needs& needs) const;
+  std::vector<bool> units_to_stream(size_t n) const;
   Error refusal(const Needs& needs) const;
   int64_t pages_that_fit(const Needs& needs, const Placement& placement, int64_t n_sequences, int share) const;
   uint64_t room_for_experts(const Needs& needs, int64_t max_rows) const;

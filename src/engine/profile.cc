@@ -44,6 +44,7 @@ ProfilePhase Profiler::now() const {
   phase.minor_faults = static_cast<uint64_t>(usage.ru_minflt);
   phase.major_faults = static_cast<uint64_t>(usage.ru_majflt);
   if (engine_.experts()) phase.experts = engine_.experts()->stats();
+  if (engine_.units()) phase.units = engine_.units()->stats();
   const auto counts = engine_.runner().expert_counts();
   phase.routes.assign(counts.begin(), counts.end());
   return phase;
@@ -76,6 +77,7 @@ void Profiler::end(std::string name, int64_t tokens) {
   phase.minor_faults -= before_.minor_faults;
   phase.major_faults -= before_.major_faults;
   phase.experts = difference(phase.experts, before_.experts);
+  phase.units = difference(phase.units, before_.units);
   for (size_t i = 0; i < phase.routes.size(); ++i) phase.routes[i] -= before_.routes[i];
   phases_.push_back(std::move(phase));
 }

@@ -20,6 +20,7 @@ struct ProfilePhase {
   /// end.
   model::ExpertStore::Stats experts{};
   model::ExpertStore::Replay replay{};  ///< The same reads alone, where they were replayed.
+  model::ExpertStore::Stats units{};    ///< As `experts`, of layers that are streamed.
   std::vector<uint64_t> routes{};       ///< [layers with experts][experts]: tokens that went there.
 
   uint64_t selections() const;

@@ -27,6 +27,7 @@ struct Residency {
   std::vector<bool> units{};    ///< Which of WeightPlan::units come through a ring of slots; empty: none of them.
   int64_t ring_slots = kFewestRingSlots;
   static constexpr int64_t kFewestRingSlots = 2;  ///< One is read while the other is at work.
+  bool streams() const { return stream_experts || streams_units(); }
   bool streams_units() const { return std::find(units.begin(), units.end(), true) != units.end(); }
 };
 

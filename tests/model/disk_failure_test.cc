@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "base/mutex.h"
 #include "model/experts/file_reader.h"
@@ -200,6 +203,103 @@ INSTANTIATE_TEST_SUITE_P(Tiny, DiskFailure, ::testing::Values("olmoe", "gpt-oss-
   std::replace(text.begin(), text.end(), '-', '_');
   return text;
 });
+
+/// All units come from the disk.
+struct Units {
+  std::unique_ptr<gguf::File> file;
+  FaultyReader reader;
+  Loaded loaded;
+  explicit Units(const std::string& path)
+      : file(std::make_unique<gguf::File>(std::move(*gguf::File::open(path)))),
+        reader(*file),
+        loaded(*file, {.isa = available_isas().back(),
+                       .threads = 2,
+                       .kv = kernels::KvType::kF16,
+                       .chunk_rows = 7,
+                       .streams_unit = [](const Unit&) { return true; },
+                       .ring_slots = 3,
+                       .experts = {.reader = &reader}}) {}
+  /// That nothing is leased, or being read, soon.
+  bool idle() const {
+    for (int i = 0; i < 1000; ++i) {
+      const ExpertStore::Stats stats = loaded.model->unit_store()->stats();
+      if (stats.in_flight + stats.resident_bytes == 0) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+};
+
+TEST(UnitFailure, AnUnreadMatrixFailsTheCallAndTheNextReadsAgain) {
+  for (const char* name : {"llama-bias", "deepseek"}) {
+    Loaded resident(tiny_path(name), {.isa = available_isas().back(), .threads = 2, .kv = kernels::KvType::kF16});
+    const Batched want(resident, kTexts);
+    const auto n_layers = resident.model->config().n_layers;
+    std::set<size_t> all;
+    for (size_t i = 0; i < kTexts.size(); ++i) all.insert(i);
+    for (const std::string& tensor :
+         {std::string("blk.0.attn_q.weight"), std::string("blk.0.ffn_down.weight"), std::string("blk.1.attn_v.weight"),
+          "blk." + std::to_string(n_layers - 1) + ".attn_output.weight"}) {
+      Units units(tiny_path(name));  // that has read nothing ahead yet
+      units.reader.fail_at(Place{tensor, 0});
+      Batched got(units.loaded, kTexts);
+      EXPECT_EQ(got.failed(), all) << tensor;
+      for (const Failure& failure : got.failures) {
+        EXPECT_EQ(failure.code, ErrorCode::kIo);
+        EXPECT_NE(failure.message.find(tensor), std::string::npos) << failure.message;
+      }
+      expect_others_unharmed(got, want);
+      EXPECT_TRUE(units.idle()) << tensor;
+      units.reader.fail_at(std::nullopt);
+      got.again(units.loaded, kTexts, all);
+      EXPECT_TRUE(got.failures.empty());
+      for (size_t i : all) EXPECT_TRUE(same_bits(got.logits[i], want.logits[i])) << tensor << ", " << i;
+      EXPECT_GT(units.loaded.model->unit_store()->stats().errors, 0u);
+    }
+  }
+}
+
+/// A read ahead that failed before the call that wants it is none of its business.
+TEST(UnitFailure, WhatFailedBetweenCallsIsReadAgain) {
+  Units units(tiny_path("llama-bias"));
+  Batched first(units.loaded, kTexts);
+  units.reader.fail_at(Place{"blk.0.attn_q.weight", 0});
+  Sequence sequence(*units.loaded.kv);
+  const auto one = [&] {
+    const Span span{.sequence = &sequence, .tokens = {kTexts[1]}, .position = sequence.length(), .logits = {0, 1}};
+    const auto outputs = units.loaded.runner->forward({&span, 1});
+    return outputs && outputs->failures.empty();
+  };
+  static_cast<void>(one());  // it may have been read ahead by then
+  const auto errors = [&] { return units.loaded.model->unit_store()->stats().errors; };
+  for (int i = 0; errors() == 0 && i < 1000; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_GT(errors(), 0u);
+  units.reader.fail_at(std::nullopt);
+  EXPECT_TRUE(one());
+}
+
+TEST(UnitFailure, ACallIsCancelledBetweenLayers) {
+  Loaded resident(tiny_path("llama-bias"), {.isa = available_isas().back(), .kv = kernels::KvType::kF16});
+  const Batched want(resident, kTexts);
+  Units units(tiny_path("llama-bias"));
+  std::atomic<bool> cancel{false};
+  int64_t last = -1;
+  const Control control{.cancel = &cancel, .on_layer = [&](int64_t layer) {
+                          EXPECT_GE(layer, last);
+                          last = layer;
+                          if (layer == 1) cancel = true;
+                        }};
+  Sequence sequence(*units.loaded.kv);
+  const Span span{.sequence = &sequence, .tokens = kTexts[2], .logits = {3, 4}};
+  const auto outputs = units.loaded.runner->forward({&span, 1}, nullptr, &control);
+  ASSERT_FALSE(outputs);
+  EXPECT_EQ(outputs.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(sequence.length(), 0);
+  EXPECT_EQ(last, 1);
+  EXPECT_TRUE(units.idle());
+  const Batched got(units.loaded, kTexts);
+  for (size_t i = 0; i < kTexts.size(); ++i) EXPECT_TRUE(same_bits(got.logits[i], want.logits[i])) << i;
+}
 
 TEST(EmbeddingFailure, AnEmbeddingRowBehindTheEndOfAShortenedFile) {
   const test::TempDir folder;
