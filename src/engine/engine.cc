@@ -137,7 +137,7 @@ Placement Engine::placement(const Needs& needs) const {
     // The last one may not fit either; then it says what the least is.
     if (stage.residency.streams_units()) return without_units(needs);
     if (stage.residency.stream_experts) {
-      if (const Placement p = without_experts(needs); fits(needs, p)) return p;
+      if (Placement p = without_experts(needs); fits(needs, p)) return p;
     } else if (fits(needs, stage)) {
       return stage;
     }
@@ -184,8 +184,7 @@ Placement Engine::without_experts(const Needs& needs) const {
 
 /// As few units on disk as can be.
 Placement Engine::without_units(const Needs& needs) const {
-  const Placement least = smallest(needs);
-  Placement p = least;
+  Placement least = smallest(needs), p = least;
   const uint64_t available = ledger_->available();
   const auto room = [&](int64_t rows) {
     p.max_rows = rows;

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "engine/bench_case.h"
 #include "engine/synth.h"
+#include "tests/base/temp_dir.h"
 #include "tests/model/golden.h"
 
 namespace stoker::engine {
@@ -138,6 +140,82 @@ TEST(PlanLimits, MoreMemoryIsNeverSlower) {
     EXPECT_EQ(reports.back().per_token.experts_disk, 0);
     EXPECT_EQ(reports.back().limit, resident_limit(*shape.engine, run));
   }
+}
+
+/// Every limit from the smallest on works, with ever less on disk, and all that fits in memory.
+TEST(PlanPlacement, AsFewLayersOnDiskAsNeedBe) {
+  for (const char* name : {"llama-3.2-1b", "qwen3-0.6b", "gpt-oss-20b", "deepseek-moe-16b", "mixtral-8x7b"}) {
+    Shape shape(name, {.memory_bytes = 1ull << 40, .context = 1024});
+    Engine& engine = *shape.engine;
+    const PlanRun run = run_of(engine);
+    const uint64_t smallest = engine.smallest_limit(run.needs), whole = resident_limit(engine, run);
+    EXPECT_LT(smallest, whole * 2 / 3) << name;
+    engine.set_limit(smallest - kMiB);
+    EXPECT_FALSE(engine.fits(run.needs)) << name;
+    uint64_t in_memory = 0;
+    for (uint64_t limit = smallest; limit < whole - kMiB; limit += (whole - smallest) / 20) {
+      engine.set_limit(limit);
+      EXPECT_TRUE(engine.fits(run.needs)) << name << " in " << limit;
+      const Placement p = engine.placement(run.needs);
+      EXPECT_TRUE(p.residency.streams() || p.residency.read_embedding) << name << " in " << limit;
+      uint64_t bytes = p.expert_budget, largest = 0;
+      for (const model::Unit& unit : engine.model().units()) largest = std::max(largest, unit.bytes());
+      for (const Ledger::Line& line : engine.memory(run.needs, p)) bytes += line.name == "weights" ? line.bytes : 0;
+      EXPECT_GE(bytes + largest, in_memory) << name << " in " << limit;
+      in_memory = bytes;
+      if (!p.residency.streams_units()) continue;
+      // With one more in memory it would not fit, not even with one slot less.
+      const auto n = std::count(p.residency.units.begin(), p.residency.units.end(), true);
+      EXPECT_TRUE(p.residency.ring_slots == 2 || p.residency.ring_slots == 3);
+      uint64_t room = limit - total(engine.ledger().lines()) - total(engine.memory(run.needs, p));
+      EXPECT_TRUE(room < 2 * largest + 4 * kMiB || n == 0) << name << " in " << limit << ": " << room;
+    }
+    engine.set_limit(whole);
+    EXPECT_FALSE(engine.placement(run.needs).residency.streams()) << name;
+  }
+}
+
+/// Weights enough that a limit can be too small for them.
+TEST(PlanPlacement, ADenseModelRunsInTheSmallestLimit) {
+  test::TempDir folder;
+  const std::string path = folder / "m.gguf";
+  auto pool = Pool::create({.n_threads = 2});
+  Ledger ledger;
+  ASSERT_TRUE(Synth::plan({.shape = "tiny-llama", .type = "f32", .n_layers = 32})->write(path, **pool, ledger));
+  const std::vector<int32_t> tokens = {5, 3, 90, 17, 8, 9, 10};
+  std::vector<float> want;
+  uint64_t smallest = 0;
+  for (const uint64_t limit : {uint64_t{0}, uint64_t{1}, uint64_t{2}}) {
+    auto engine = Engine::open({.path = path,
+                                .memory_bytes = limit == 0 ? 1ull << 30 : smallest + (limit - 1) * 4 * kMiB,
+                                .threads = 2,
+                                .threads_exact = true,
+                                .context = 64,
+                                .batch = 4});
+    ASSERT_TRUE(engine) << engine.error().message;
+    const Engine::Needs needs{.positions = 64, .max_rows = 4, .prompt_rows = 7};
+    if (limit == 0) smallest = (*engine)->smallest_limit(needs);
+    const Status status = (*engine)->load(needs);
+    ASSERT_TRUE(status) << status.error().message;
+    EXPECT_EQ((*engine)->units() != nullptr, limit > 0);
+    EXPECT_LE((*engine)->ledger().used(), (*engine)->ledger().limit());
+    model::Sequence sequence((*engine)->kv());
+    std::vector<float> got;
+    for (size_t at = 0; at < tokens.size();) {
+      const auto rows = std::min<size_t>(tokens.size() - at, static_cast<size_t>((*engine)->runner().max_rows()));
+      const model::Span span{.sequence = &sequence,
+                             .tokens = std::span(tokens).subspan(at, rows),
+                             .position = sequence.length(),
+                             .logits = {static_cast<int64_t>(rows) - 1, static_cast<int64_t>(rows)}};
+      const auto outputs = (*engine)->runner().forward({&span, 1});
+      ASSERT_TRUE(outputs && outputs->failures.empty());
+      got.assign(outputs->logits_row(0), outputs->logits_row(0) + (*engine)->model().vocab_size());
+      at += rows;
+    }
+    if (limit == 0) want = got;
+    EXPECT_TRUE(std::equal(got.begin(), got.end(), want.begin(), want.end())) << limit;
+  }
+  EXPECT_LT(smallest, 64 * kMiB);
 }
 
 TEST(PlanReport, AnExpertComesFromTheCacheOrFromTheDisk) {
