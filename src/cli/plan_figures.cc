@@ -22,8 +22,11 @@ constexpr int64_t kPage = 4096;
 constexpr int64_t kPiece = 1 << 20;         // of the store's reads
 constexpr uint64_t kSmallFile = 64u << 20;  // tells nothing about its disk
 
-/// One matrix of one expert: what the store reads one piece after the other.
-int64_t matrix_bytes(const model::ExpertIndex& index) {
+/// One matrix of what may be streamed, an expert's or a layer's: the store reads it one piece after the other.
+int64_t matrix_bytes(const model::Model& model) {
+  model::Residency all{};
+  all.units.assign(model.units().size(), true);
+  const model::ExpertIndex index = model.expert_index().layers.empty() ? model.unit_index(all) : model.expert_index();
   const model::ExpertIndex::Layer& layer = index.layers[0];
   return static_cast<int64_t>(layer.experts[0][0].row_bytes) * layer.matrices[0]->n_out;
 }
@@ -128,19 +131,17 @@ class Finder {
 
   /// A disk is as fast as what lies on it and who else uses it: the file's own is measured every time, and not kept.
   Status find_disk() {
-    const model::ExpertIndex& index = engine_.model().expert_index();
-    if (index.layers.empty()) return Ok{};
+    const int64_t bytes = matrix_bytes(engine_.model());
     std::error_code none;
     const bool there = !options_.file.empty() && std::filesystem::file_size(options_.file, none) >= kSmallFile && !none;
     if (options_.measure && there) {
       say("the disk");
-      const auto reads =
-          engine::measure_disk({.path = options_.file,
-                                .sizes = {std::clamp(matrix_bytes(index) / kPage * kPage, kPage, kPiece)},
-                                .depths = {4, 8},
-                                .milliseconds = 600,
-                                .run_bytes = matrix_bytes(index),
-                                .cancel = &cancelled});
+      const auto reads = engine::measure_disk({.path = options_.file,
+                                               .sizes = {std::clamp(bytes / kPage * kPage, kPage, kPiece)},
+                                               .depths = {4, 8},
+                                               .milliseconds = 600,
+                                               .run_bytes = bytes,
+                                               .cancel = &cancelled});
       if (reads) {
         take_best(*reads, Source::kNow);
         return Ok{};
@@ -149,7 +150,7 @@ class Finder {
     }
     // The kept sizes are powers of four: the nearest.
     const auto distance = [&](const engine::DiskRead& read) {
-      return std::abs(std::log2(static_cast<double>(read.bytes) / static_cast<double>(matrix_bytes(index))));
+      return std::abs(std::log2(static_cast<double>(read.bytes) / static_cast<double>(bytes)));
     };
     std::vector<engine::DiskRead> nearest;
     for (const engine::DiskRead& read : stored_.disk) {

@@ -42,10 +42,14 @@ std::string memory_table(const PlanText& p) {
       r.limit > 0 ? str_cat("\nmemory, of a limit of ", format_bytes(r.limit), "\n") : "\nmemory, without a limit\n";
   for (const Ledger::Line& l : lines) out += line("  %-20s %11s\n", l.name.c_str(), format_bytes(l.bytes).c_str());
   out += line("  %-20s %11s\n", "together", format_bytes(r.bytes).c_str());
-  if (!streams(r)) return out + "All weights are in memory.\n";
+  if (!r.placement.residency.streams() && r.streamed_bytes == 0) return out + "All weights are in memory.\n";
   const bool embedding = !p.engine.model().weights().tied;
-  out += str_cat("On disk stay ", format_bytes(r.streamed_bytes), ": the experts",
-                 embedding ? ", and the embedding, of which each token reads a row" : "", ".\n");
+  std::string what = streams(r) ? "the experts" : "";
+  const auto add = [&](std::string_view more) { what += str_cat(what.empty() ? "" : ", and ", more); };
+  if (r.n_units > 0) add(str_cat(r.n_units, " parts of layers, which each pass reads"));
+  if (embedding && r.placement.residency.read_embedding) add("the embedding, of which each token reads a row");
+  out += str_cat("On disk stay ", format_bytes(r.streamed_bytes), ": ", what, ".\n");
+  if (!streams(r)) return out;
   out += line(
       "The cache holds %lld of %lld experts, %.2f times what a token passes through; %.1f %% are found there if all "
       "are\n"
@@ -63,8 +67,9 @@ std::string bytes_table(const PlanText& p) {
   const PlanReport::PerToken& b = p.report.per_token;
   return line(
       "\nbytes a token: %s of dense weights, %s of experts from memory, %s of experts from disk,\n"
-      "%s of K and V once the context is full\n",
-      size(b.dense).c_str(), size(b.experts_memory).c_str(), size(b.experts_disk).c_str(), size(b.kv).c_str());
+      "%s of layers from disk, %s of K and V once the context is full\n",
+      size(b.dense).c_str(), size(b.experts_memory).c_str(), size(b.experts_disk).c_str(), size(b.layers_disk).c_str(),
+      size(b.kv).c_str());
 }
 
 std::string speed_line(const std::string& name, const PlanSpeed& s) {
@@ -84,7 +89,7 @@ std::string limits_table(const PlanText& p) {
   std::string out =
       line("\n%12s %7s %12s  %-10s %12s  %s\n", "limit", "hits", "prompt t/s", "bound", "decode t/s", "bound");
   for (const PlanReport& r : p.limits) {
-    const std::string hits = streams(r) ? line("%.0f %%", 100 * r.hit_rate) : "all";
+    const std::string hits = r.n_units > 0 ? "layers" : streams(r) ? line("%.0f %%", 100 * r.hit_rate) : "all";
     out += line("%12s %7s %12.1f  %-10s %12.2f  %s\n", format_bytes(r.limit).c_str(), hits.c_str(), r.prefill.tokens,
                 bound_name(r.prefill.bound), r.decode.tokens, bound_name(r.decode.bound));
   }
@@ -95,8 +100,7 @@ std::string sources(const PlanText& p) {
   const PlanFigures& f = p.figures;
   std::string out = line("\nmemory %.1f GB/s, int8 %.0f GOP/s (%s), matrix products (%s)", f.rates.read / 1e9,
                          f.rates.int8_ops / 1e9, source_name(f.memory), source_name(f.kernels));
-  if (!p.engine.model().expert_index().layers.empty())
-    out += line(", disk %.2f GB/s (%s)", f.rates.disk / 1e9, source_name(f.disk));
+  if (f.rates.disk > 0) out += line(", disk %.2f GB/s (%s)", f.rates.disk / 1e9, source_name(f.disk));
   return out + ".\n";
 }
 
@@ -170,11 +174,13 @@ std::string plan_json(const PlanText& p) {
                      {"memory", memory},
                      {"memory_bytes", r.bytes},
                      {"streamed_bytes", r.streamed_bytes},
+                     {"streamed_parts", r.n_units},
                      {"expert_cache", experts_json(r)},
                      {"bytes_per_token",
                       {{"dense", r.per_token.dense},
                        {"experts_memory", r.per_token.experts_memory},
                        {"experts_disk", r.per_token.experts_disk},
+                       {"layers_disk", r.per_token.layers_disk},
                        {"kv", r.per_token.kv}}},
                      {"prefill", to_json(r.prefill)},
                      {"decode", to_json(r.decode)},

@@ -43,6 +43,7 @@ class Reporter {
     r_.bytes = total(r_.lines);
     const model::Model& model = engine_.model();
     r_.streamed_bytes = model.file_bytes() - model.file_bytes(r_.placement.residency);
+    add_units();
     add_experts();
     add_decode();
     add_prefill();
@@ -51,6 +52,13 @@ class Reporter {
 
  private:
   bool streams() const { return r_.placement.residency.stream_experts; }
+
+  void add_units() {
+    for (const auto& unit : engine_.model().unit_index(r_.placement.residency).layers) {
+      ++r_.n_units;
+      r_.unit_bytes += unit.file_bytes();
+    }
+  }
 
   void add_experts() {
     r_.expert_bytes = index_.bytes();
@@ -77,9 +85,9 @@ class Reporter {
   PassTime time_of(const CallTraffic& traffic, int64_t rows, double missed_share) const {
     const int threads = engine_.options().threads;
     return pass_time(traffic, rates_,
-                     {.missed_bytes = missed_bytes(traffic, missed_share),
-                      .spare = threads > 0 && threads < usable_cpus(),
-                      .ahead = streams() && model::reads_ahead(engine_.model().plan().moe, rows)});
+                     {.missed_bytes = missed_bytes(traffic, missed_share) + static_cast<double>(r_.unit_bytes),
+                      .spare = threads > 0 && threads<usable_cpus(), .ahead = r_.n_units> 0 ||
+                               (streams() && model::reads_ahead(engine_.model().plan().moe, rows))});
   }
 
   static PlanSpeed speed(double tokens, const PassTime& time) {
@@ -99,6 +107,7 @@ class Reporter {
     r_.per_token.dense += full.embedding_bytes / n;
     r_.per_token.experts_memory *= r_.hit_rate;
     r_.per_token.experts_disk = missed_bytes(full, 1 - r_.hit_rate) / n;
+    r_.per_token.layers_disk = static_cast<double>(r_.unit_bytes) / n;
     r_.per_token.kv = full.kv_bytes / n;
   }
 

@@ -44,10 +44,15 @@ struct PlanReport {
   double hit_rate = 1;                 ///< While decoding, if routing is even.
   uint64_t streamed_bytes = 0;         ///< Of the file, that stay there.
 
+  // Where layers are streamed:
+  size_t n_units = 0;       ///< Parts of layers that each pass reads.
+  uint64_t unit_bytes = 0;  ///< Of the file.
+
   struct PerToken {
     double dense = 0;           ///< Weights but experts, with a row of the embedding.
     double experts_memory = 0;  ///< Experts that are found in the cache, or resident.
     double experts_disk = 0;    ///< Bytes of the file.
+    double layers_disk = 0;     ///< The same, of parts of layers.
     double kv = 0;              ///< Once the context is full.
   };
   PerToken per_token{};     ///< Of a token decoded, all sequences at once.

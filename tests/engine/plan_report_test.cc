@@ -218,6 +218,24 @@ TEST(PlanPlacement, ADenseModelRunsInTheSmallestLimit) {
   EXPECT_LT(smallest, 64 * kMiB);
 }
 
+TEST(PlanReport, LayersOnDiskBoundATokenAndOnePromptAlike) {
+  Shape shape("llama-3.2-1b", {.memory_bytes = 1ull << 40, .context = 1024});
+  Engine& engine = *shape.engine;
+  const PlanRun run = run_of(engine);
+  engine.set_limit((engine.smallest_limit(run.needs) + resident_limit(engine, run)) / 2);
+  const auto report = plan_report(engine, run, rates());
+  ASSERT_TRUE(report);
+  EXPECT_GT(report->n_units, 0);
+  EXPECT_LT(report->n_units, engine.model().units().size());
+  const auto bytes = static_cast<double>(report->unit_bytes);
+  EXPECT_EQ(report->per_token.layers_disk, bytes);
+  EXPECT_LE(bytes, static_cast<double>(report->streamed_bytes));
+  EXPECT_EQ(report->decode.bound, Bound::kDisk);
+  EXPECT_DOUBLE_EQ(report->decode.time.disk, bytes / rates().disk);
+  EXPECT_GE(report->placement.max_rows, run.prompt);
+  EXPECT_DOUBLE_EQ(report->prefill.time.disk, bytes / rates().disk);  // read once
+}
+
 TEST(PlanReport, AnExpertComesFromTheCacheOrFromTheDisk) {
   Shape shape("gpt-oss-20b", {.memory_bytes = 4ull << 30, .context = 4096});
   const auto report = plan_report(*shape.engine, run_of(*shape.engine), rates());
