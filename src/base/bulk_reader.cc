@@ -76,12 +76,14 @@ bool BulkReader::read_direct(uint64_t begin, uint64_t bytes, std::byte* out) con
   return true;
 }
 
-bool BulkReader::inside(uint64_t offset, uint64_t bytes) const {
-  return bytes <= file_->size() && offset <= file_->size() - bytes;
+/// Whether these bytes are not to come from the page cache, nor to stay there.
+bool BulkReader::spares_cache(uint64_t offset, uint64_t bytes) const {
+  const bool inside = bytes <= file_->size() && offset <= file_->size() - bytes;
+  return cache_ == Cache::kSpare && inside && !cached(offset, bytes);
 }
 
 std::optional<BulkReader::Direct> BulkReader::direct_read(uint64_t offset, uint64_t bytes) const {
-  if (direct_fd_ < 0 || !inside(offset, bytes) || cached(offset, bytes)) return std::nullopt;
+  if (direct_fd_ < 0 || !spares_cache(offset, bytes)) return std::nullopt;
   const uint64_t lead = offset % kAlign;
   return Direct{
       .fd = direct_fd_, .offset = offset - lead, .bytes = round_up<uint64_t>(lead + bytes, kAlign), .lead = lead};
@@ -89,7 +91,7 @@ std::optional<BulkReader::Direct> BulkReader::direct_read(uint64_t offset, uint6
 
 Result<std::span<std::byte>> BulkReader::read(uint64_t offset, uint64_t bytes, std::span<std::byte> window) const {
   STOKER_CHECK(window.size() >= window_bytes(bytes));
-  const bool spare = cache_ == Cache::kSpare && inside(offset, bytes) && !cached(offset, bytes);
+  const bool spare = spares_cache(offset, bytes);
   const uint64_t lead = offset % kAlign;
   if (spare && direct_fd_ >= 0 && read_direct(offset - lead, lead + bytes, window.data()))
     return window.subspan(lead, bytes);

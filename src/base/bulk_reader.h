@@ -48,7 +48,7 @@ class BulkReader {
 
  private:
   bool cached(uint64_t offset, uint64_t bytes) const;
-  bool inside(uint64_t offset, uint64_t bytes) const;
+  bool spares_cache(uint64_t offset, uint64_t bytes) const;
   bool read_direct(uint64_t begin, uint64_t bytes, std::byte* out) const;
 
   const File* file_;

@@ -135,14 +135,12 @@ Status read_weights(engine::Engine& engine, const engine::Engine::Needs& needs) 
 /// What makes each token slow is said, whether asked for or not.
 void say_what_streams(const engine::Engine& engine) {
   if (!engine.units()) return;
-  const std::vector<model::ExpertIndex::Layer>& units = engine.units()->index().layers;
-  uint64_t bytes = 0;
-  for (const model::ExpertIndex::Layer& unit : units) bytes += unit.file_bytes();
+  const model::ExpertIndex& units = engine.units()->index();
   std::fprintf(stderr,
                "the limit of %s does not hold all layers: %zu of %zu parts of them, %s, are read from disk for each "
                "token, or prompt\n",
-               format_bytes(engine.ledger().limit()).c_str(), units.size(), engine.model().units().size(),
-               format_bytes(bytes).c_str());
+               format_bytes(engine.ledger().limit()).c_str(), units.layers.size(), engine.model().units().size(),
+               format_bytes(units.file_bytes()).c_str());
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ std::string memory_table(const PlanText& p) {
       r.limit > 0 ? str_cat("\nmemory, of a limit of ", format_bytes(r.limit), "\n") : "\nmemory, without a limit\n";
   for (const Ledger::Line& l : lines) out += line("  %-20s %11s\n", l.name.c_str(), format_bytes(l.bytes).c_str());
   out += line("  %-20s %11s\n", "together", format_bytes(r.bytes).c_str());
-  if (!r.placement.residency.streams() && r.streamed_bytes == 0) return out + "All weights are in memory.\n";
+  if (r.streamed_bytes == 0) return out + "All weights are in memory.\n";
   const bool embedding = !p.engine.model().weights().tied;
   std::string what = streams(r) ? "the experts" : "";
   const auto add = [&](std::string_view more) { what += str_cat(what.empty() ? "" : ", and ", more); };
@@ -98,10 +98,9 @@ std::string limits_table(const PlanText& p) {
 
 std::string sources(const PlanText& p) {
   const PlanFigures& f = p.figures;
-  std::string out = line("\nmemory %.1f GB/s, int8 %.0f GOP/s (%s), matrix products (%s)", f.rates.read / 1e9,
-                         f.rates.int8_ops / 1e9, source_name(f.memory), source_name(f.kernels));
-  if (f.rates.disk > 0) out += line(", disk %.2f GB/s (%s)", f.rates.disk / 1e9, source_name(f.disk));
-  return out + ".\n";
+  return line("\nmemory %.1f GB/s, int8 %.0f GOP/s (%s), matrix products (%s), disk %.2f GB/s (%s).\n",
+              f.rates.read / 1e9, f.rates.int8_ops / 1e9, source_name(f.memory), source_name(f.kernels),
+              f.rates.disk / 1e9, source_name(f.disk));
 }
 
 Json to_json(const PlanSpeed& s) {

@@ -106,7 +106,7 @@ std::string expert_line(const Stats& s) {
 std::string unit_line(const Stats& s) {
   std::string line = str_cat(s.misses, " parts of layers read, ", format_bytes(s.bytes_read));
   if (s.errors > 0) line += str_cat(", ", s.errors, " failed");
-  return line + str_cat(", waited ", fixed(static_cast<double>(s.wait_ns) / 1e9, 2), " s");
+  return line + str_cat(", waited ", fixed(seconds(s.wait_ns), 2), " s");
 }
 
 void print_profile(const engine::Profiler& profiler, const engine::Engine& engine) {

@@ -54,10 +54,9 @@ class Reporter {
   bool streams() const { return r_.placement.residency.stream_experts; }
 
   void add_units() {
-    for (const auto& unit : engine_.model().unit_index(r_.placement.residency).layers) {
-      ++r_.n_units;
-      r_.unit_bytes += unit.file_bytes();
-    }
+    const model::ExpertIndex units = engine_.model().unit_index(r_.placement.residency);
+    r_.n_units = units.layers.size();
+    r_.unit_bytes = units.file_bytes();
   }
 
   void add_experts() {
@@ -84,10 +83,11 @@ class Reporter {
 
   PassTime time_of(const CallTraffic& traffic, int64_t rows, double missed_share) const {
     const int threads = engine_.options().threads;
+    const bool experts_ahead = streams() && model::reads_ahead(engine_.model().plan().moe, rows);
     return pass_time(traffic, rates_,
                      {.missed_bytes = missed_bytes(traffic, missed_share) + static_cast<double>(r_.unit_bytes),
-                      .spare = threads > 0 && threads<usable_cpus(), .ahead = r_.n_units> 0 ||
-                               (streams() && model::reads_ahead(engine_.model().plan().moe, rows))});
+                      .spare = threads > 0 && threads < usable_cpus(),
+                      .ahead = experts_ahead || r_.n_units > 0});
   }
 
   static PlanSpeed speed(double tokens, const PassTime& time) {

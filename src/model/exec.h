@@ -117,9 +117,6 @@ struct Experts {
   QuantizedTables wave{};
   kernels::Activations activations{};  ///< What the products of the wave read.
   ExpertRequest* request = nullptr;    ///< Null: all experts are resident.
-
-  /// The row at the start of the call that token `r` was.
-  int64_t original_row(int64_t r) const { return output_rows ? output_rows[r] : r; }
   ExpertRequest* ahead = nullptr;  ///< For the layer after, where most of its experts will be wanted, or are guessed.
   Lookahead* lookahead = nullptr;  ///< Null: nothing is guessed.
   int32_t* all = nullptr;          ///< [n_experts]: 0, 1 and so on.
@@ -129,6 +126,9 @@ struct Experts {
   int32_t* routes = nullptr;       ///< [layers with experts][routes_stride], all `expert` of the call; null: off.
   int64_t routes_stride = 0;
   int64_t* routed = nullptr;  ///< [layers with experts]: `n` of the call.
+
+  /// The row at the start of the call that token `r` was.
+  int64_t original_row(int64_t r) const { return output_rows ? output_rows[r] : r; }
 };
 
 struct Exec {

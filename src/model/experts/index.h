@@ -50,6 +50,12 @@ struct ExpertIndex {
   int64_t n_used = 0;         ///< Per token and layer.
   int64_t n_ring = 0;         ///< Slots that entries pass through, none staying; 0: a cache of what a budget holds.
 
+  /// What of the file is read for all.
+  uint64_t file_bytes() const {
+    uint64_t sum = 0;
+    for (const Layer& layer : layers) sum += layer.file_bytes() * layer.experts.size();
+    return sum;
+  }
   uint64_t bytes() const {
     uint64_t sum = 0;
     for (const Layer& layer : layers) sum += layer.expert_bytes() * layer.experts.size();

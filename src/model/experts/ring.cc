@@ -2,8 +2,7 @@
 
 #include <liburing.h>
 
-#include <algorithm>
-#include <cstdlib>
+#include <cerrno>
 #include <vector>
 
 #include "base/check.h"

@@ -1,15 +1,11 @@
 #include "model/experts/store.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "base/check.h"
-#include "base/checked.h"
-#include "base/fp_env.h"
 #include "base/gate.h"
 #include "base/pool.h"
-#include "base/str_cat.h"
 #include "model/experts/file_reader.h"
 #include "model/experts/store_parts.h"
 
