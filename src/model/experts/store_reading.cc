@@ -163,9 +163,9 @@ bool ExpertStore::pack_read() {
   return true;
 }
 
-/// False: nothing is under way, or somebody else waits for it.
+/// False: nothing is known to be under way, or somebody else waits for it.
 bool ExpertStore::wait_for_reads() {
-  if (n_under_way_ == 0 || std::exchange(somebody_waits_, true)) return false;
+  if (n_under_way_ <= 0 || std::exchange(somebody_waits_, true)) return false;
   mu_.unlock();
   std::array<ReadQueue::Done, kMostLanes> done;
   const size_t n = reader_->queue()->wait(done);

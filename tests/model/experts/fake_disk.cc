@@ -84,12 +84,15 @@ Result<std::span<std::byte>> FakeDisk::read(const ExpertRead& read) {
 
 bool FakeDisk::begin(int i, const ExpertRead& read) {
   if (refuse_every_ > 0 && ++n_asked_ % refuse_every_ == 0) return false;
-  const MutexLock lock(mu_);
-  const auto [at, is_new] = queue_.try_emplace(i, Queued{.held = {.read = {read.tensor, read.begin, read.bytes}},
-                                                         .window = read.window,
-                                                         .ready = std::chrono::steady_clock::now() + time_});
-  EXPECT_TRUE(is_new) << "read " << i << " is under way already";
-  admit(at->second.held);
+  {
+    const MutexLock lock(mu_);
+    const auto [at, is_new] = queue_.try_emplace(i, Queued{.held = {.read = {read.tensor, read.begin, read.bytes}},
+                                                           .window = read.window,
+                                                           .ready = std::chrono::steady_clock::now() + time_});
+    EXPECT_TRUE(is_new) << "read " << i << " is under way already";
+    admit(at->second.held);
+  }
+  if (late_.count() > 0) std::this_thread::sleep_for(late_);
   return true;
 }
 

@@ -66,6 +66,8 @@ class FakeDisk final : public ExpertReader, ReadQueue {
   void slow_down(std::chrono::microseconds time) { time_ = time; }
   /// The queue refuses every n-th read. Before there are any.
   void refuse_every(int n) { refuse_every_ = n; }
+  /// The queue's `begin` returns so long after the read has begun, which may have ended by then. Before there are any.
+  void return_late(std::chrono::microseconds time) { late_ = time; }
   /// All reads that have begun.
   std::vector<Read> log() const;
   uint64_t bytes_read() const;  ///< By those that went well.
@@ -95,7 +97,7 @@ class FakeDisk final : public ExpertReader, ReadQueue {
   std::vector<Read> log_ GUARDED_BY(mu_);
   uint64_t bytes_read_ GUARDED_BY(mu_) = 0;
   Judge judge_ GUARDED_BY(mu_);
-  std::chrono::microseconds time_{0};
+  std::chrono::microseconds time_{0}, late_{0};
   int refuse_every_ = 0;
   std::atomic<int> n_asked_{0};
 };

@@ -342,6 +342,16 @@ TEST(Store, WhatAQueueRefusesIsReadOtherwise) {
   }
 }
 
+TEST(Store, AReadMayEndBeforeItsBeginningReturns) {
+  const Watchdog watchdog(60);
+  for (int i = 0; i < 20; ++i) {  // Ends while one packer is still beginning, and the other has nothing to wait for.
+    FakeStore fake(one_layer(), slots(4));
+    fake.disk.return_late(std::chrono::milliseconds(2));
+    use(fake, {0, 1, 2});
+    use(fake, {3});
+  }
+}
+
 TEST(Store, TheDisksTimeIsMeasured) {
   FakeStore fake(one_layer(), slots(4));
   fake.disk.slow_down(std::chrono::milliseconds(5));
