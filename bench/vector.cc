@@ -127,6 +127,7 @@ void bench_rows(const Table& table) {
   show("a256", [&] { table.quantize_a256(args); });
   show("a32", [&] { table.quantize_a32(args); });
   show("rms_norm", [&] { table.rms_norm(x.data(), b.data(), 1e-5f, kN, y.data()); });
+  show("layer_norm", [&] { table.layer_norm(x.data(), b.data(), 1e-5f, kN, y.data()); });
   show("add", [&] { table.add(x.data(), b.data(), kN, y.data()); });
   show("silu_mul", [&] { table.silu_mul(x.data(), b.data(), kN, y.data()); });
   show("gelu_mul", [&] { table.gelu_mul(x.data(), b.data(), kN, y.data()); });

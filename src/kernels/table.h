@@ -31,6 +31,8 @@ struct Table {
 
   /// y = x * gain / sqrt(mean(x^2) + eps). gain may be null (all ones). y may be x.
   void (*rms_norm)(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept;
+  /// The same of d = x - mean(x): y = d * gain / sqrt(mean(d^2) + eps).
+  void (*layer_norm)(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept;
   /// y = x + b; y may be x or b.
   void (*add)(const float* x, const float* b, int64_t n, float* y) noexcept;
   /// y = x * s; y may be x.
@@ -38,6 +40,9 @@ struct Table {
   /// y = silu(gate) * up, y = gelu(gate) * up; y may be gate or up.
   void (*silu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
   void (*gelu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
+  /// y = gelu(x), y = max(x, 0)^2; y may be x.
+  void (*gelu)(const float* x, int64_t n, float* y) noexcept;
+  void (*relu_squared)(const float* x, int64_t n, float* y) noexcept;
   /// y = g / (1 + exp(-1.702 g)) * (u + 1), where g = min(gate, 7) and u = up within -7 ... 7. y may be gate or up.
   void (*clamped_silu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
   /// y = fma(a, x, y).

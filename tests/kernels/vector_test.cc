@@ -49,6 +49,14 @@ TEST(Vector, RmsNormSameBits) {
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.rms_norm(x, nullptr, 1e-5f, n, y); });
 }
 
+TEST(Vector, LayerNormSameBits) {
+  const std::vector<float> gain = normal_values(2880, 5);
+  expect_scalar_bits(
+      [&](const Table& t, const float* x, float* y, int64_t n) { t.layer_norm(x, gain.data(), 1e-6f, n, y); });
+  expect_scalar_bits(
+      [&](const Table& t, const float* x, float* y, int64_t n) { t.layer_norm(x, nullptr, 1e-5f, n, y); });
+}
+
 // Another order of the sum changes about one row in ten.
 TEST(Vector, RmsNormSameBitsOnManyRows) {
   const int64_t n = 577;
@@ -58,6 +66,9 @@ TEST(Vector, RmsNormSameBitsOnManyRows) {
       std::vector<float> expected(x.size()), actual(x.size());
       scalar_table().rms_norm(x.data(), nullptr, 1e-6f, n, expected.data());
       table->rms_norm(x.data(), nullptr, 1e-6f, n, actual.data());
+      ASSERT_EQ(bits(actual), bits(expected)) << isa_name(table->isa) << " seed " << seed;
+      scalar_table().layer_norm(x.data(), nullptr, 1e-6f, n, expected.data());
+      table->layer_norm(x.data(), nullptr, 1e-6f, n, actual.data());
       ASSERT_EQ(bits(actual), bits(expected)) << isa_name(table->isa) << " seed " << seed;
     }
   }
@@ -75,6 +86,11 @@ TEST(Vector, GatesSameBits) {
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu_mul(x, up.data(), n, y); });
   expect_scalar_bits(
       [&](const Table& t, const float* x, float* y, int64_t n) { t.clamped_silu_mul(x, up.data(), n, y); });
+}
+
+TEST(Vector, ActivationsSameBits) {
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu(x, n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.relu_squared(x, n, y); });
 }
 
 TEST(Vector, AddScaledSameBits) {
@@ -204,6 +220,14 @@ TEST(Vector, CloseToDouble) {
     const double want = x[i] * r * gain[i];
     EXPECT_NEAR(y[i], want, 4e-7 * std::abs(want));
   }
+  table.layer_norm(x.data(), gain.data(), 1e-5f, n, y.data());
+  double mean = 0, variance = 0;
+  for (float v : x) mean += static_cast<double>(v) / static_cast<double>(n);
+  for (float v : x) variance += (v - mean) * (v - mean) / static_cast<double>(n);
+  for (size_t i = 0; i < count; ++i) {
+    const double want = (x[i] - mean) / std::sqrt(variance + 1e-5) * gain[i];
+    EXPECT_NEAR(y[i], want, 4e-7 * std::abs(want) + 4e-7);
+  }
   table.silu_mul(x.data(), gain.data(), n, y.data());
   for (size_t i = 0; i < count; ++i) {
     const double want = x[i] / (1 + std::exp(-static_cast<double>(x[i]))) * gain[i];
@@ -215,6 +239,11 @@ TEST(Vector, CloseToDouble) {
     const double want = 0.5 * v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v))) * gain[i];
     EXPECT_NEAR(y[i], want, 1e-6 * std::abs(want) + 5e-7 * std::abs(gain[i]));
   }
+  std::vector<float> gelu(count);
+  table.gelu(x.data(), n, gelu.data());
+  for (size_t i = 0; i < count; ++i) EXPECT_EQ(gelu[i] * gain[i], y[i]);
+  table.relu_squared(x.data(), n, y.data());
+  for (size_t i = 0; i < count; ++i) EXPECT_EQ(y[i], x[i] > 0 ? x[i] * x[i] : 0.0f);
   for (float wide : {1.0f, 4.0f}) {  // 4: beyond both clamps
     std::vector<float> gate(count), up(count);
     for (size_t i = 0; i < count; ++i) gate[i] = wide * x[i], up[i] = wide * 3 * gain[i];
@@ -238,6 +267,10 @@ TEST(Vector, NaNComesThrough) {
     table->gelu_mul(x.data(), one.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->clamped_silu_mul(x.data(), one.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->gelu(x.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->relu_squared(x.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->clamped_silu_mul(one.data(), x.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));

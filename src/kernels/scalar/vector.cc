@@ -16,6 +16,14 @@ void rms_norm(const float* x, const float* gain, float eps, int64_t n, float* y)
   for (int64_t i = 0; i < n; ++i) y[i] = gain ? x[i] * r * gain[i] : x[i] * r;
 }
 
+void layer_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept {
+  float lanes[16] = {};
+  for (int64_t i = 0; i < n; ++i) lanes[i % 16] += x[i];
+  const float mean = sum_lanes(lanes) / static_cast<float>(n);
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - mean;
+  rms_norm(y, gain, eps, n, y);
+}
+
 void add(const float* x, const float* b, int64_t n, float* y) noexcept {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] + b[i];
 }
@@ -30,6 +38,17 @@ void silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept 
 
 void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
   for (int64_t i = 0; i < n; ++i) y[i] = gelu(gate[i]) * up[i];
+}
+
+void gelu(const float* x, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = gelu(x[i]);
+}
+
+void relu_squared(const float* x, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) {
+    const float positive = 0.0f > x[i] ? 0.0f : x[i];  // A value that is not a number goes through.
+    y[i] = positive * positive;
+  }
 }
 
 void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {

@@ -2,10 +2,13 @@
 table.quantize_a256 = quantize_a256;
 table.quantize_a32 = quantize_a32;
 table.rms_norm = rms_norm;
+table.layer_norm = layer_norm;
 table.add = add;
 table.scale = scale;
 table.silu_mul = silu_mul;
 table.gelu_mul = gelu_mul;
+table.gelu = gelu;
+table.relu_squared = relu_squared;
 table.clamped_silu_mul = clamped_silu_mul;
 table.add_scaled = add_scaled;
 table.softcap = softcap;

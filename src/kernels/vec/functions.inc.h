@@ -4,10 +4,13 @@ void quantize_a256(const QuantizeArgs& a) noexcept;
 void quantize_a32(const QuantizeArgs& a) noexcept;
 
 void rms_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept;
+void layer_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept;
 void add(const float* x, const float* b, int64_t n, float* y) noexcept;
 void scale(const float* x, float s, int64_t n, float* y) noexcept;
 void silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
 void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
+void gelu(const float* x, int64_t n, float* y) noexcept;
+void relu_squared(const float* x, int64_t n, float* y) noexcept;
 void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
 void add_scaled(float a, const float* x, int64_t n, float* y) noexcept;
 void softcap(float* x, float cap, int64_t n) noexcept;

@@ -10,6 +10,19 @@ STOKER_INLINE void map(const float* a, const float* b, int64_t n, float* y, F f)
   if (i < n) store_part(y + i, f(load_part(a + i, n - i), load_part(b + i, n - i)), n - i);
 }
 
+STOKER_INLINE float sum_of(const float* x, int64_t n) {
+  Floats lanes[16 / kWidth];
+  STOKER_UNROLL for (Floats& lane : lanes) lane = floats(0.0f);
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    STOKER_UNROLL for (int j = 0; j < 16 / kWidth; ++j) lanes[j] = add(lanes[j], load_floats(x + i + j * kWidth));
+  }
+  STOKER_UNROLL for (int j = 0; j < 16 / kWidth; ++j) {
+    lanes[j] = add(lanes[j], load_part(x + i + j * kWidth, n - i - j * kWidth));
+  }
+  return sum_lanes(lanes);
+}
+
 STOKER_INLINE float sum_of_squares(const float* x, int64_t n) {
   Floats lanes[16 / kWidth];
   STOKER_UNROLL for (Floats& lane : lanes) lane = floats(0.0f);

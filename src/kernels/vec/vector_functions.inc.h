@@ -10,6 +10,12 @@ void rms_norm(const float* x, const float* gain, float eps, int64_t n, float* y)
   }
 }
 
+void layer_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept {
+  const Floats mean = floats(sum_of(x, n) / static_cast<float>(n));
+  map(x, x, n, y, [mean](Floats v, Floats) { return sub(v, mean); });
+  rms_norm(y, gain, eps, n, y);
+}
+
 void add(const float* x, const float* b, int64_t n, float* y) noexcept {
   map(x, b, n, y, [](Floats v, Floats w) { return add(v, w); });
 }
@@ -24,6 +30,17 @@ void silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept 
 
 void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
   map(gate, up, n, y, [](Floats g, Floats u) { return mul(gelu(g), u); });
+}
+
+void gelu(const float* x, int64_t n, float* y) noexcept {
+  map(x, x, n, y, [](Floats v, Floats) { return gelu(v); });
+}
+
+void relu_squared(const float* x, int64_t n, float* y) noexcept {
+  map(x, x, n, y, [](Floats v, Floats) {
+    v = max(floats(0.0f), v);
+    return mul(v, v);
+  });
 }
 
 void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
