@@ -26,12 +26,13 @@ class Family:
     """What distinguishes a family from: pre-norm, grouped-query attention, SwiGLU, RMS norms."""
 
     rope: str = "halves"  # pairs (i, i + R/2); "neighbours": (2i, 2i + 1)
-    qk_norm: str = ""  # "head" or "full"; "present": of heads, where the file has it
+    qk_norm: str = ""  # "head" or "full"; "late": of heads, after the rotation; "present": of heads, where the file has it
     post_norms: bool = False
     ffn_norm: str = "ffn_norm"
     activation: str = "silu"
     scaled_embedding: bool = False  # times sqrt(dim)
     window_period: int = 0  # 0: no windows; n: every n-th layer sees everything
+    all_windows: bool = False  # all layers have it, where the file has one
     default_window: int = 0
     swa_rope_base: float = 0.0  # of sliding layers when the key is missing; 0: that of the others
     swa_rope_plain: bool = False  # sliding layers do not scale their angles
@@ -43,6 +44,15 @@ class Family:
     renormalized: bool = False  # routing weights; a key may say otherwise
     keyed_routing: bool = False  # there are keys of gating, renormalization, scale and groups
     sparse_layers: bool = False  # keys say which layers have experts
+    layer_norm: bool = False
+    pre_norms: bool = True
+    parallel: bool = False  # attention and feed-forward read the same norm
+    gated: bool = True
+    turned_layers: str = "all"  # or "sliding", or "three of four"
+    turned_without_windows: bool = False  # "sliding": where no layer slides, all turn
+    yarn_keys: bool = False  # of its bounds and magnitude
+    temperature: bool = False
+    logit_factor: bool = False  # logit_scale multiplies
     multipliers: bool = False  # Granite's, of embeddings, branches, scores and logits
     rope_switch: bool = False  # a key says whether there is any rotation
 
@@ -78,6 +88,22 @@ FAMILIES = {
     "gpt-oss": Family(
         ffn_norm="post_attention_norm", activation="clamped", window_period=2, sinks=True, gating="selected"
     ),
+    "cohere2": Family(
+        rope="neighbours",
+        layer_norm=True,
+        parallel=True,
+        window_period=4,
+        default_window=4096,
+        turned_layers="sliding",
+        logit_factor=True,
+    ),
+    "command-r": Family(rope="neighbours", layer_norm=True, parallel=True, logit_factor=True),
+    "glm4": Family(rope="neighbours", post_norms=True),
+    "mistral3": Family(rope="neighbours", renormalized=True, yarn_keys=True, temperature=True),
+    "olmo2": Family(qk_norm="full", pre_norms=False, post_norms=True, window_period=4, swa_rope_plain=True),
+    "phi3": Family(all_windows=True),
+    "smollm3": Family(rope="neighbours", turned_layers="three of four"),
+    "starcoder2": Family(layer_norm=True, gated=False, activation="gelu"),
     "bailingmoe": Family(rope="neighbours", keyed_routing=True),
     "bailingmoe2": Family(qk_norm="head", gating="sigmoid", keyed_routing=True, sparse_layers=True),
     "dots1": Family(qk_norm="head", gating="sigmoid", keyed_routing=True, sparse_layers=True),
@@ -181,7 +207,8 @@ class File:
 class Rope:
     """Angle per position and pair, and the factor on sine and cosine."""
 
-    def __init__(self, file, base, scaled, n_ctx, yarn_truncate):
+    def __init__(self, file, base, scaled, n_ctx, yarn_truncate, yarn_keys=False):
+        self.yarn_keys = file.get if yarn_keys else lambda key, default: default
         self.n_dims = file.get("rope.dimension_count", file.get("attention.key_length"))
         self.magnitude = float(file.get("rope.scaling.attn_factor", 1.0))
         pair = np.arange(self.n_dims // 2)
@@ -204,7 +231,7 @@ class Rope:
     def divisors(file, kind, is_long):
         """Llama 3's factors, or for LongRoPE the set that belongs to the allocated context."""
         chosen = file.tensor("rope_freqs.weight")
-        if kind == "longrope":
+        if kind == "longrope" or "rope_factors_long.weight" in file.tensors:
             pair = file.tensor("rope_factors_long.weight"), file.tensor("rope_factors_short.weight")
             chosen = pair[0 if is_long else 1] if chosen is None else chosen
         return chosen
@@ -213,13 +240,16 @@ class Rope:
         def pair_that_turns(times):
             return self.n_dims * math.log(original / (2 * math.pi * times)) / (2 * math.log(base))
 
-        low, high = pair_that_turns(YARN_BETA_FAST), pair_that_turns(YARN_BETA_SLOW)
+        get = self.yarn_keys
+        low = pair_that_turns(get("rope.scaling.yarn_beta_fast", YARN_BETA_FAST))
+        high = pair_that_turns(get("rope.scaling.yarn_beta_slow", YARN_BETA_SLOW))
         if truncate:
             low, high = math.floor(low), math.ceil(high)
         low, high = max(0, low), min(self.n_dims - 1, high)
         keep = 1 - np.clip((pair - low) / max(0.001, high - low), 0, 1)
         self.frequency = self.frequency * (keep + (1 - keep) / factor)
-        self.magnitude *= 0.1 * math.log(factor) + 1
+        back = get("rope.scaling.yarn_log_multiplier", 0.0)
+        self.magnitude *= (0.1 * math.log(factor) + 1) / (0.1 * back * math.log(factor) + 1)
 
     def turn(self, x, positions, pairs):
         """x: [n, heads, D]; the first n_dims of a head are turned."""
@@ -251,10 +281,11 @@ class Model:
         if get("attention.value_length", self.head_dim) != self.head_dim:
             raise Unsupported("values of another length than keys")
         file.keys.setdefault("attention.key_length", self.head_dim)
-        self.eps = get("attention.layer_norm_rms_epsilon")
+        self.eps = get("attention.layer_norm_epsilon" if family.layer_norm else "attention.layer_norm_rms_epsilon")
         self.set_routing()
         self.set_multipliers()
         self.set_windows()
+        self.parallel = family.parallel
         self.attn_cap = 0.0 if family.attn_cap is None else get("attn_logit_softcapping", family.attn_cap)
         self.final_cap = 0.0 if family.final_cap is None else get("final_logit_softcapping", family.final_cap)
         wide = family.wide_layers and self.n_layers == family.wide_layers
@@ -262,7 +293,7 @@ class Model:
         n_ctx = n_ctx or get("context_length")
         truncate = file.architecture != "gpt-oss" if yarn_truncate is None else yarn_truncate
         base = get("rope.freq_base", 10000.0)
-        self.rope = self.swa_rope = Rope(file, base, True, n_ctx, truncate)
+        self.rope = self.swa_rope = Rope(file, base, True, n_ctx, truncate, family.yarn_keys)
         if self.window:
             base = get("rope.freq_base_swa", family.swa_rope_base or base)
             self.swa_rope = Rope(file, base, not family.swa_rope_plain, n_ctx, truncate)
@@ -291,12 +322,16 @@ class Model:
         self.scale, self.logit_scale = get("attention.scale", 0.0), get("logit_scale", 1.0)
         if self.family.scaled_embedding:
             self.embedding_scale = math.sqrt(self.dim)
+        if self.family.logit_factor:
+            self.logit_scale = 1 / self.file.get("logit_scale")
+        self.temperature = self.file.get("attention.temperature_scale", 0.0) if self.family.temperature else 0.0
         self.rotates = self.file.get("rope.scaling.finetuned", True) if self.family.rope_switch else True
 
     def set_windows(self):
-        period = self.family.window_period
-        self.window = self.file.get("attention.sliding_window", self.family.default_window) if period else 0
-        pattern = self.file.get("attention.sliding_window_pattern", period) if period else 1
+        period, all_windows = self.family.window_period, self.family.all_windows
+        windowed = period or all_windows
+        self.window = self.file.get("attention.sliding_window", self.family.default_window) if windowed else 0
+        pattern = self.file.get("attention.sliding_window_pattern", period) if windowed else 1
         if not isinstance(pattern, list):
             pattern = [pattern == 0 or layer % pattern < pattern - 1 for layer in range(self.n_layers)]
         self.sliding = [bool(self.window and pattern[layer]) for layer in range(self.n_layers)]
@@ -307,8 +342,25 @@ class Model:
         self.router_margin = math.inf  # between the last expert that was chosen and the first that was not
 
     def norm(self, x, name):
-        gain = self.file.tensor(name + ".weight")
-        return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self.eps) * gain
+        gain, bias = self.file.tensor(name + ".weight"), self.file.tensor(name + ".bias")
+        if self.family.layer_norm:
+            x = x - x.mean(axis=-1, keepdims=True)
+        y = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self.eps) * gain
+        return y if bias is None else y + bias
+
+    def turns(self, layer):
+        if self.family.turned_layers == "sliding":
+            return self.sliding[layer] or not any(self.sliding) and self.family.turned_without_windows
+        return self.rotates and (self.family.turned_layers == "all" or (layer + 1) % 4 != 0)
+
+    def head_norms(self, q, k, block):
+        return self.norm(q, block + "attn_q_norm"), self.norm(k, block + "attn_k_norm")
+
+    def grow(self, q, positions):
+        if not self.temperature:
+            return q
+        original = self.file.get("rope.scaling.original_context_length", self.file.get("context_length"))
+        return q * (1 + self.temperature * np.log(positions // original + 1))[:, None, None]
 
     def queries_keys_values(self, x, block):
         q_dim, kv_dim = self.n_heads * self.head_dim, self.n_kv_heads * self.head_dim
@@ -317,20 +369,23 @@ class Model:
         else:
             q, k, v = (self.file.linear(x, f"{block}attn_{name}") for name in "qkv")
         if self.family.qk_norm == "full":
-            q, k = self.norm(q, block + "attn_q_norm"), self.norm(k, block + "attn_k_norm")
+            q, k = self.head_norms(q, k, block)
         q = q.reshape(len(x), self.n_heads, self.head_dim)
         k, v = (t.reshape(len(x), self.n_kv_heads, self.head_dim) for t in (k, v))
         present = block + "attn_q_norm.weight" in self.file.tensors
         if self.family.qk_norm == "head" or self.family.qk_norm == "present" and present:
-            q, k = self.norm(q, block + "attn_q_norm"), self.norm(k, block + "attn_k_norm")
+            q, k = self.head_norms(q, k, block)
         return q, k, v
 
     def attention(self, x, layer, positions):
         block = f"blk.{layer}."
         q, k, v = self.queries_keys_values(x, block)
         rope = self.swa_rope if self.sliding[layer] else self.rope
-        if self.rotates:
+        if self.turns(layer):
             q, k = (rope.turn(t, positions, self.family.rope) for t in (q, k))
+        if self.family.qk_norm == "late":
+            q, k = self.head_norms(q, k, block)
+        q = self.grow(q, positions)
         if layer in self.kv:
             k, v = (np.concatenate([old, new]) for old, new in zip(self.kv[layer], (k, v)))
         self.kv[layer] = k, v
@@ -358,7 +413,13 @@ class Model:
         prefix = f"blk.{layer}.ffn_"
         if self.has_experts(layer):
             return self.experts(x, layer, prefix) + self.shared_experts(x, prefix)
-        gate, up = self.file.linear(x, prefix + "gate"), self.file.linear(x, prefix + "up")
+        if not self.family.gated:
+            act = {"gelu": gelu, "relu2": lambda z: np.maximum(z, 0) ** 2}[self.family.activation]
+            return self.file.linear(act(self.file.linear(x, prefix + "up")), prefix + "down")
+        if prefix + "gate.weight" in self.file.tensors:
+            gate, up = self.file.linear(x, prefix + "gate"), self.file.linear(x, prefix + "up")
+        else:  # one matrix
+            gate, up = np.split(self.file.linear(x, prefix + "up"), 2, axis=1)
         return self.file.linear(self.gated(gate, up), prefix + "down")
 
     def route(self, x, layer, prefix):
@@ -422,9 +483,14 @@ class Model:
 
     def layer(self, x, layer, positions):
         block = f"blk.{layer}."
-        a = self.attention(self.norm(x, block + "attn_norm"), layer, positions)
+        h = self.norm(x, block + "attn_norm") if self.family.pre_norms else x
+        a = self.attention(h, layer, positions)
+        if self.parallel:
+            if block + "ffn_norm.weight" in self.file.tensors:
+                h = self.norm(x, block + "ffn_norm")
+            return x + self.residual_scale * (a + self.feed_forward(h, layer))
         x = x + self.residual_scale * (self.norm(a, block + "post_attention_norm") if self.family.post_norms else a)
-        f = self.feed_forward(self.norm(x, block + self.family.ffn_norm), layer)
+        f = self.feed_forward(self.norm(x, block + self.family.ffn_norm) if self.family.pre_norms else x, layer)
         return x + self.residual_scale * (self.norm(f, block + "post_ffw_norm") if self.family.post_norms else f)
 
     def hidden(self, ids):

@@ -113,6 +113,36 @@ def granite(keys=None, arch="granite", **fields):
     return Shape(arch, **{"embedding_std": 0.12, "keys": multipliers | (keys or {})} | fields)
 
 
+def cohere(arch, keys=None, **fields):
+    fields = {"layer_norm": True, "parallel": True, "keys": {"logit_scale": 0.4} | (keys or {})} | fields
+    return Shape(arch, **fields)
+
+
+def phi3(keys=None, **fields):
+    keys = {"rope.dimension_count": 12} | (keys or {})
+    return Shape("phi3", fused_qkv=True, fused_gate_up=True, keys=keys, **fields)
+
+
+def phi3_longrope(original):
+    keys = {k: v for k, v in longrope(original).items() if k != "rope.scaling.type"}  # its files do not say so
+    return phi3(keys, vectors={name: values[:6] for name, values in LONGROPE_FACTORS.items()}, tied=False)
+
+
+def mistral3(keys=None, **fields):
+    keys = rope("yarn", 4, original=48) | {"attention.temperature_scale": 0.3} | (keys or {})
+    keys |= {"rope.scaling.yarn_beta_fast": 16.0, "rope.scaling.yarn_beta_slow": 2.0}
+    return Shape("mistral3", head_dim=32, keys=keys | {"rope.scaling.yarn_log_multiplier": 0.7}, **fields)
+
+
+def olmo2(keys=None, **fields):
+    return Shape("olmo2", qk_norm="full", pre_norms=False, post_norms=True, tied=False, keys=keys or {}, **fields)
+
+
+def starcoder2(**fields):
+    biases = ("q", "k", "v", "output", "up", "down")
+    return Shape("starcoder2", layer_norm=True, norm_biases=True, gated=False, biases=biases, **fields)
+
+
 SIGMOID = {"expert_gating_func": 2, "expert_weights_norm": True, "expert_weights_scale": 2.5}
 SIGMOID |= {"leading_dense_block_count": 1}
 TIGHT_CAPS = {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 9.0}
@@ -176,6 +206,27 @@ FAMILIES = {
         experts=Experts(8, used=3, ff_dim=64, ff_key="feed_forward_length"),
     ),
     "gpt-oss": gpt_oss(n_tokens=LONG),  # three times the original context of its YaRN
+    "cohere2": cohere("cohere2", window(9), n_layers=5),
+    "command-r": cohere("command-r", biases=("q", "k", "v")),
+    "glm4": Shape(
+        "glm4",
+        head_dim=24,
+        post_norms=True,
+        fused_gate_up=True,
+        biases=("q", "k", "v"),
+        tied=False,
+        n_draft_layers=1,
+        keys={"rope.dimension_count": 12},
+    ),
+    "mistral3": mistral3(n_tokens=LONG),  # positions beyond four times the original context
+    "mistral3-experts": mistral3(experts=Experts(8, used=2, ff_dim=160, ff_key="feed_forward_length"), tied=False),
+    "olmo2": olmo2(),
+    "olmo2-window": olmo2(window(9) | rope("yarn", 4, original=32), n_layers=5),
+    "phi3": phi3_longrope(original=64),
+    "phi3-short": phi3_longrope(original=4096),
+    "phi3-window": phi3(window(9)),
+    "smollm3": Shape("smollm3", n_layers=5, n_tokens=LONG),
+    "starcoder2": starcoder2(),
     "bailingmoe": Shape(
         "bailingmoe",
         tied=False,

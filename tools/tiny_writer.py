@@ -57,6 +57,12 @@ class Shape:
     fused_qkv: bool = False
     qk_norm: str = ""  # "head": over each head; "full": over the whole vector
     post_norms: bool = False
+    pre_norms: bool = True
+    layer_norm: bool = False  # decides which key holds norm_eps
+    norm_biases: bool = False
+    parallel: bool = False  # the feed-forward has no norm of its own
+    gated: bool = True
+    fused_gate_up: bool = False
     ffn_norm: str = "ffn_norm"
     n_draft_layers: int = 0  # behind the n_layers that run
     sinks: bool = False
@@ -138,7 +144,8 @@ class ModelWriter:
     def __init__(self, name, shape, path):
         self.shape, self.random = shape, Random(name)
         self.file = gguf.GGUFWriter(path, shape.arch)
-        self.file.add_name("tiny " + name)
+        # llama.cpp takes a model of the name phi3 for one with a vocabulary of that family.
+        self.file.add_name("tiny " + name.replace("phi3", "phi 3"))
 
     def write(self):
         self.keys()
@@ -173,7 +180,7 @@ class ModelWriter:
             "attention.head_count_kv": s.n_kv_heads,
             "attention.key_length": s.head_dim,
             "attention.value_length": s.head_dim,
-            "attention.layer_norm_rms_epsilon": s.norm_eps,
+            "attention.layer_norm_epsilon" if s.layer_norm else "attention.layer_norm_rms_epsilon": s.norm_eps,
             "rope.freq_base": s.rope_base,
             "vocab_size": s.n_vocab,
         }
@@ -199,6 +206,11 @@ class ModelWriter:
 
     def norm(self, name, n):
         self.vector(name + ".weight", n, std=0.2, mean=1.0)
+
+    def block_norm(self, name):
+        self.norm(name, self.shape.dim)
+        if self.shape.norm_biases:
+            self.vector(name + ".bias", self.shape.dim, std=0.3)
 
     def random_f32(self, name, *shape, std):
         self.file.add_tensor(name, self.random.uniform(shape, std))
@@ -226,7 +238,7 @@ class ModelWriter:
     def global_tensors(self):
         s = self.shape
         self.table("token_embd.weight", s.embedding_std or (0.25 if s.tied else 1.0))
-        self.norm("output_norm", s.dim)
+        self.block_norm("output_norm")
         if not s.tied:
             self.table("output.weight", 2 / math.sqrt(s.dim))
         if "head" in s.biases:
@@ -237,7 +249,8 @@ class ModelWriter:
     def attention(self, block):
         s = self.shape
         q_dim, kv_dim = s.n_heads * s.head_dim, s.n_kv_heads * s.head_dim
-        self.norm(block + "attn_norm", s.dim)
+        if s.pre_norms:
+            self.block_norm(block + "attn_norm")
         if s.fused_qkv:
             self.linear(block + "attn_qkv", q_dim + 2 * kv_dim, s.dim, bias="qkv")
         else:
@@ -260,7 +273,8 @@ class ModelWriter:
 
     def feed_forward(self, block, experts):
         s = self.shape
-        self.norm(block + s.ffn_norm, s.dim)
+        if s.pre_norms and not s.parallel:
+            self.block_norm(block + s.ffn_norm)
         if s.post_norms:
             self.norm(block + "post_attention_norm", s.dim)
             self.norm(block + "post_ffw_norm", s.dim)
@@ -270,10 +284,11 @@ class ModelWriter:
                 self.vector(block + "exp_probs_b.bias", experts.count, std=experts.selection_bias)
             return
         if s.gate_gain == 1.0:
-            self.linear(block + "ffn_gate", s.ff_dim, s.dim, bias="gate")
+            if s.gated and not s.fused_gate_up:
+                self.linear(block + "ffn_gate", s.ff_dim, s.dim, bias="gate")
         else:
             self.random_f32(block + "ffn_gate.weight", s.ff_dim, s.dim, std=s.gate_gain * 1.2 / math.sqrt(s.dim))
-        self.linear(block + "ffn_up", s.ff_dim, s.dim, bias="up")
+        self.linear(block + "ffn_up", s.ff_dim * (2 if s.fused_gate_up else 1), s.dim, bias="up")
         self.linear(block + "ffn_down", s.dim, s.ff_dim, bias="down")
 
     def expert_tensors(self, prefix):

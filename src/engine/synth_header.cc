@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/str_cat.h"
+#include "model/arch/arch.h"
 
 namespace stoker::engine {
 namespace {
@@ -27,6 +28,13 @@ std::string letter_of(int byte) {
   return {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};
 }
 
+/// The family decides what its norms are.
+std::string_view norm_epsilon_key(const SynthShape& shape) {
+  model::ModelConfig config;
+  if (const auto arch = model::find_arch(shape.arch)) (*arch)->defaults(config);
+  return config.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+}
+
 }  // namespace
 
 void add_synth_keys(gguf::Writer& writer, const SynthShape& shape, int64_t n_layers) {
@@ -38,7 +46,7 @@ void add_synth_keys(gguf::Writer& writer, const SynthShape& shape, int64_t n_lay
                             {"attention.head_count_kv", shape.n_kv_heads},
                             {"attention.key_length", shape.head_dim},
                             {"attention.value_length", shape.head_dim},
-                            {"attention.layer_norm_rms_epsilon", shape.norm_eps},
+                            {norm_epsilon_key(shape), shape.norm_eps},
                             {"rope.dimension_count", shape.head_dim},
                             {"rope.freq_base", shape.rope_base},
                             {"vocab_size", shape.n_vocab}};

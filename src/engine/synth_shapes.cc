@@ -66,6 +66,24 @@ constexpr SynthKey kOss120B[] = {{"expert_count", 128},
                                  {"rope.scaling.factor", 32.0},
                                  {"rope.scaling.original_context_length", 4096}};
 
+constexpr SynthKey kCommandR[] = {{"logit_scale", 0.0625}};
+constexpr SynthKey kCommandR7B[] = {{"logit_scale", 0.25}, {"attention.sliding_window", 4096}};
+constexpr SynthKey kGlm4[] = {{"rope.dimension_count", 64}};
+constexpr SynthKey kMinistral[] = {{"rope.scaling.type", "yarn"},
+                                   {"rope.scaling.factor", 16.0},
+                                   {"rope.scaling.original_context_length", 16384},
+                                   {"rope.scaling.yarn_log_multiplier", 1.0},
+                                   {"attention.temperature_scale", 0.1}};
+constexpr SynthKey kPhi35[] = {{"rope.scaling.original_context_length", 4096}, {"rope.scaling.attn_factor", 1.190238}};
+constexpr SynthKey kPhi4Mini[] = {{"rope.scaling.original_context_length", 4096},
+                                  {"rope.scaling.attn_factor", 1.190238},
+                                  {"rope.dimension_count", 96}};
+constexpr std::string_view kLongRope[] = {"rope_factors_long.weight", "rope_factors_short.weight"};
+constexpr std::string_view kLongRopeUntied[] = {"rope_factors_long.weight", "rope_factors_short.weight",
+                                                "output.weight"};
+constexpr std::string_view kPlainMlpBiases[] = {"attn_q.bias",      "attn_k.bias", "attn_v.bias",
+                                                "attn_output.bias", "ffn_up.bias", "ffn_down.bias"};
+
 constexpr SynthKey kTinyExperts[] = {{"expert_count", 16}, {"expert_used_count", 4}};
 constexpr SynthKey kTinyExpertsFf[] = {
     {"expert_count", 16}, {"expert_used_count", 4}, {"expert_feed_forward_length", 256}};
@@ -108,7 +126,7 @@ constexpr SynthKey kTinyGptOss[] = {{"expert_count", 16},
                                     {"rope.scaling.factor", 32.0},
                                     {"rope.scaling.original_context_length", 4096}};
 
-constexpr int64_t k4K = 4096, k8K = 8192, k32K = 32768, k40K = 40960, k128K = 131072;
+constexpr int64_t k4K = 4096, k8K = 8192, k16K = 16384, k32K = 32768, k40K = 40960, k128K = 131072;
 
 // Source: the published configurations. Vocabulary; layers, dimension, feed-forward; heads, key-value heads, their
 // dimension; context, rope base, epsilon.
@@ -149,6 +167,34 @@ constexpr SynthShape kShapes[] = {
     {"granite-3.1-3b-a800m", "granitemoe", "refact", 49155, 32, 1536, 512, 24, 8, 64, k128K, 15e5, 1e-6, kGranite3B},
     {"gpt-oss-20b", "gpt-oss", "gpt-4o", 201088, 24, 2880, 2880, 64, 8, 64, k128K, 15e4, 1e-5, kOss20B, {}, "mxfp4"},
     {"gpt-oss-120b", "gpt-oss", "gpt-4o", 201088, 36, 2880, 2880, 64, 8, 64, k128K, 15e4, 1e-5, kOss120B, {}, "mxfp4"},
+    {"phi-3.5-mini", "phi3", "gpt-2", 32064, 32, 3072, 8192, 32, 32, 96, k128K, 1e4, 1e-5, kPhi35, kLongRopeUntied},
+    {"phi-4-mini", "phi3", "gpt-4o", 200064, 32, 3072, 8192, 24, 8, 128, k128K, 1e4, 1e-5, kPhi4Mini, kLongRope},
+    {"phi-4", "phi3", "dbrx", 100352, 40, 5120, 17920, 40, 10, 128, k16K, 25e4, 1e-5, {}, kUntied},
+    {"ministral-3-3b", "mistral3", "tekken", 131072, 26, 3072, 9216, 32, 8, 128, 262144, 1e6, 1e-5, kMinistral},
+    {"ministral-3-8b", "mistral3", "tekken", 131072, 34, 4096, 14336, 32, 8, 128, 262144, 1e6, 1e-5, kMinistral,
+     kUntied},
+    {"smollm3-3b", "smollm3", "smaug-bpe", 128256, 36, 2048, 11008, 16, 4, 128, 65536, 5e6, 1e-6},
+    {"glm-4-9b", "glm4", "glm4", 151552, 40, 4096, 13696, 32, 2, 128, k32K, 1e4, 1e-5, kGlm4, kQkvBiasUntied},
+    {"glm-4-32b", "glm4", "glm4", 151552, 61, 6144, 23040, 48, 2, 128, k32K, 1e4, 1e-5, kGlm4, kUntied},
+    {"olmo-2-1b", "olmo2", "dbrx", 100352, 16, 2048, 8192, 16, 16, 128, k4K, 5e5, 1e-6},
+    {"olmo-2-7b", "olmo2", "dbrx", 100352, 32, 4096, 11008, 32, 32, 128, k4K, 5e5, 1e-6},
+    {"command-r7b", "cohere2", "command-r", 256000, 32, 4096, 14336, 32, 8, 128, k128K, 5e4, 1e-5, kCommandR7B},
+    {"command-r-35b", "command-r", "command-r", 256000, 40, 8192, 22528, 64, 64, 128, k128K, 8e6, 1e-5, kCommandR},
+    {"starcoder2-3b",
+     "starcoder2",
+     "starcoder",
+     49152,
+     30,
+     3072,
+     12288,
+     24,
+     2,
+     128,
+     k16K,
+     999999,
+     1e-5,
+     {},
+     kPlainMlpBiases},
     // For tests and first steps.
     {"tiny-llama", "llama", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
     {"tiny-mixtral", "llama", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExperts, kUntied},
@@ -169,6 +215,14 @@ constexpr SynthShape kShapes[] = {
     {"tiny-minimax-m2", "minimax-m2", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-6, kTinyExperts, kSelection},
     {"tiny-granite", "granite", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kGranite2B},
     {"tiny-granitemoe", "granitemoe", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-6, kTinyGranite},
+    {"tiny-phi3", "phi3", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-mistral3", "mistral3", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kMinistral},
+    {"tiny-smollm3", "smollm3", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-glm4", "glm4", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-olmo2", "olmo2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6},
+    {"tiny-cohere2", "cohere2", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kCommandR7B},
+    {"tiny-command-r", "command-r", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kCommandR},
+    {"tiny-starcoder2", "starcoder2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
     {"tiny-gpt-oss", "gpt-oss", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyGptOss, {}, "mxfp4"},
 };
 

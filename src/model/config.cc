@@ -23,11 +23,6 @@ constexpr KeySpec kCommonKeys[] = {
     {.key = "attention.head_count_kv", .field = &ModelConfig::n_kv_heads, .min = 1, .max = 65536},
     {.key = "attention.key_length", .field = &ModelConfig::k_dim, .min = 1, .max = 65536},
     {.key = "attention.value_length", .field = &ModelConfig::v_dim, .min = 1, .max = 65536},
-    {.key = "attention.layer_norm_rms_epsilon",
-     .field = &ModelConfig::norm_eps,
-     .required = true,
-     .min = 1e-12,
-     .max = 1},
     {.key = "rope.dimension_count", .field = &ModelConfig::rope_dims, .min = 0, .max = 65536},
     {.key = "rope.freq_base", .field = &ModelConfig::rope_base, .min = 1e-3, .max = 1e15},
     {.key = "rope.scaling.factor", .field = &ModelConfig::rope_factor, .min = 0, .max = 1e6},
@@ -39,6 +34,15 @@ constexpr KeySpec kCommonKeys[] = {
     {.key = "rope.scaling.yarn_truncate", .field = &ModelConfig::yarn_truncate, .min = 0, .max = 1},
     {.key = "rope.scaling.attn_factor", .field = &ModelConfig::rope_attn_factor, .min = 1e-3, .max = 1e3},
 };
+
+/// Of norms that subtract the mean, and of those that do not.
+constexpr KeySpec kLayerNormEpsilon{
+    .key = "attention.layer_norm_epsilon", .field = &ModelConfig::norm_eps, .required = true, .min = 1e-12, .max = 1};
+constexpr KeySpec kRmsNormEpsilon{.key = "attention.layer_norm_rms_epsilon",
+                                  .field = &ModelConfig::norm_eps,
+                                  .required = true,
+                                  .min = 1e-12,
+                                  .max = 1};
 
 /// Keys that change the result in families which have them. A family of this version that does not read them must not
 /// answer as if they were absent.
@@ -295,6 +299,18 @@ Status refuse_unread_keys(KeyReader& keys, const Arch& arch) {
   return Ok{};
 }
 
+/// Files whose positions have several axes, for pictures, turn halves whatever the family does.
+Status refuse_sections(const KeyReader& keys, const ModelConfig& config) {
+  if (config.rope_pairs == RopePairs::kHalves) return Ok{};  // In text all axes have the same position.
+  const gguf::Value* value = keys.find("rope.dimension_sections");
+  if (!value) return Ok{};
+  const auto* array = std::get_if<gguf::Array>(&value->data);
+  const bool none = array && std::all_of(array->ints.begin(), array->ints.end(), [](int64_t n) { return n == 0; });
+  if (none) return Ok{};
+  return Error{ErrorCode::kUnsupported, str_cat("key ", keys.full("rope.dimension_sections"),
+                                                ": positions of several axes are not run by this version")};
+}
+
 /// The best groups are those with the largest sum of two scores, and must have enough experts together.
 Status check_groups(const KeyReader& keys, ModelConfig& config) {
   if (config.n_groups <= 1 || config.n_experts == 0) {
@@ -363,8 +379,10 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   KeyReader keys(file, arch->name, overrides);
   STOKER_TRY_STATUS(read_layer_counts(keys, config));
   for (const KeySpec& spec : kCommonKeys) STOKER_TRY_STATUS(keys.read(spec, config));
+  STOKER_TRY_STATUS(keys.read(config.layer_norm ? kLayerNormEpsilon : kRmsNormEpsilon, config));
   for (const KeySpec& spec : arch->keys) STOKER_TRY_STATUS(keys.read(spec, config));
   STOKER_TRY_STATUS(refuse_unread_keys(keys, *arch));
+  STOKER_TRY_STATUS(refuse_sections(keys, config));
   STOKER_TRY_STATUS(check_experts(keys, config));
   STOKER_TRY(std::optional<bool> causal, file.boolean(keys.full("attention.causal")));
   if (causal && !*causal) {

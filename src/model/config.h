@@ -63,7 +63,8 @@ struct ModelConfig {
   float expert_scale = 0;       ///< expert_weights_scale: multiplies their weights; 0: none.
   int64_t n_dense_layers = 0;   ///< leading_dense_block_count: the first layers have no experts.
   int64_t expert_interval = 1;  ///< interleave_moe_layer_step: of the others each n-th, counted from 1, has.
-  float norm_eps = 0;           ///< attention.layer_norm_rms_epsilon
+  bool layer_norm = false;      ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
+  float norm_eps = 0;           ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
 
   int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
   bool rotates = true;    ///< rope.scaling.finetuned, in Granite: whether there is any rotation.
@@ -75,16 +76,21 @@ struct ModelConfig {
   float rope_factor = 0;              ///< rope.scaling.factor; 0: no scaling.
   int64_t rope_original_context = 0;  ///< rope.scaling.original_context_length
   int64_t yarn_truncate = 1;          ///< rope.scaling.yarn_truncate: YaRN's bounds are rounded outwards.
+  float yarn_beta_fast = 32;          ///< rope.scaling.yarn_beta_fast: pairs that turn as often are left alone,
+  float yarn_beta_slow = 1;           ///< rope.scaling.yarn_beta_slow: and others interpolated from here on.
+  float yarn_log_multiplier = 0;      ///< rope.scaling.yarn_log_multiplier: takes back so much of its magnitude.
   float rope_attn_factor = 1;         ///< rope.scaling.attn_factor: multiplies cos and sin.
 
-  int64_t window = 0;         ///< attention.sliding_window: positions that a query of a sliding layer sees; 0: all.
-  std::vector<bool> sliding;  ///< Per layer.
-  float attn_scale = 0;       ///< Multiplies scores; 1 / sqrt(k_dim) unless the family says otherwise.
-  float attn_softcap = 0;     ///< attn_logit_softcapping; 0: none.
-  float final_softcap = 0;    ///< final_logit_softcapping; 0: none.
-  float embedding_scale = 0;  ///< embedding_scale: multiplies token embeddings; 0: none.
-  float residual_scale = 0;   ///< residual_scale: multiplies what a block adds; 0: none.
-  float logit_divisor = 0;    ///< logit_scale: what logits are divided by; 0: none.
+  int64_t window = 0;          ///< attention.sliding_window: positions that a query of a sliding layer sees; 0: all.
+  std::vector<bool> sliding;   ///< Per layer.
+  float attn_scale = 0;        ///< Multiplies scores; 1 / sqrt(k_dim) unless the family says otherwise.
+  float attn_temperature = 0;  ///< attention.temperature_scale: queries times 1 + t log(1 + floor(position / original
+                               ///< context)).
+  float attn_softcap = 0;      ///< attn_logit_softcapping; 0: none.
+  float final_softcap = 0;     ///< final_logit_softcapping; 0: none.
+  float embedding_scale = 0;   ///< embedding_scale: multiplies token embeddings; 0: none.
+  float residual_scale = 0;    ///< residual_scale: multiplies what a block adds; 0: none.
+  float logit_divisor = 0;  ///< logit_scale, or its inverse where that multiplies: what logits are divided by; 0: none.
 
   int64_t sliding_period = 0;  ///< attention.sliding_window_pattern as a number; 0: all layers slide, 1: none does.
 

@@ -219,6 +219,8 @@ QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::by
 /// x += bias, where there is one.
 void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept;
 using GateFn = void (*)(const float*, const float*, int64_t, float*) noexcept;
+/// The norm of a row as norm_step does it.
+void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept;
 GateFn gate_of(const kernels::Table& table, Activation activation) noexcept;
 
 // The steps. Each is run by all workers, who split rows, heads or groups of 16 matrix rows.
@@ -231,6 +233,7 @@ void gather_step(const Step&, Exec&, Worker&) noexcept;   ///< From here on only
 void attention_step(const Step&, Exec&, Worker&) noexcept;
 void quantize_step(const Step&, Exec&, Worker&) noexcept;   ///< attended: quantized.
 void gated_act_step(const Step&, Exec&, Worker&) noexcept;  ///< gate = act(gate + bias) * (up + bias), quantized.
+void act_step(const Step&, Exec&, Worker&) noexcept;        ///< gate = act(gate + bias), quantized.
 void route_step(const Step&, Exec&, Worker&) noexcept;      ///< Experts of each row, which is kept for them.
 void experts_step(const Step&, Exec&, Worker&) noexcept;    ///< Each active expert times its rows, of all chunks.
 void combine_step(const Step&, Exec&, Worker&) noexcept;    ///< branch = sum of the experts' outputs in order of rank.

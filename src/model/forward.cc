@@ -217,6 +217,7 @@ void Runner::run_chunk(Chunk& chunk, const Segment& segment, Worker& worker) noe
     worker.barrier();
   }
   if (segment.end >= n || segment.experts || chunks_.size() == 1) return;
+  if (!plan_.steps[segment.end].add_branch) return;               // The unit's output stands in a buffer of the call.
   add_branch_step(plan_.steps[segment.end], chunk.exec, worker);  // before the next chunk takes the buffers
   worker.barrier();
 }
@@ -334,7 +335,7 @@ std::span<const int32_t> Runner::routes(size_t layer) const {
 }
 
 /// All chunks meet at each block of experts, and behind each unit that is streamed; where its layer has experts, at
-/// these. A unit's last step leaves its output in a buffer of the chunk; a norm then adds it.
+/// these. A unit's last step leaves its output in a buffer of the chunk, which a norm then adds, or in one of the call.
 void Runner::make_segments() {
   for (size_t step : plan_.expert_steps) segments_.push_back({.end = step, .experts = true});
   for (size_t i = 0; units_ && i < units_->steps().size(); ++i) {
@@ -345,7 +346,8 @@ void Runner::make_segments() {
     if (same != segments_.end()) {
       same->unit_first = steps.first;
     } else {
-      STOKER_CHECK(plan_.steps[steps.last + 1].add_branch);
+      const Step& last = plan_.steps[steps.last];
+      STOKER_CHECK(plan_.steps[steps.last + 1].add_branch || rows_of(last.targets[0].out) == RowsOf::kCall);
       segments_.push_back({.end = steps.last + 1, .unit_first = steps.first});
     }
   }

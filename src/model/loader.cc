@@ -164,7 +164,7 @@ Result<WeightPlan> WeightPlan::make(const gguf::File& file, const ModelConfig& c
   }
   plan.find_units();
   STOKER_TRY_STATUS(plan.check_companions(file));
-  plan.note_unused(file, config);
+  STOKER_TRY_STATUS(plan.note_unused(file, config));
   return plan;
 }
 
@@ -192,7 +192,7 @@ Status WeightPlan::check_companions(const gguf::File& file) const {
   return Ok{};
 }
 
-void WeightPlan::note_unused(const gguf::File& file, const ModelConfig& config) {
+Status WeightPlan::note_unused(const gguf::File& file, const ModelConfig& config) {
   std::unordered_set<const gguf::TensorInfo*> used;
   for (const Slot& slot : slots_) used.insert(slot.tensor);
   for (const gguf::TensorInfo& tensor : file.tensors()) {
@@ -200,8 +200,14 @@ void WeightPlan::note_unused(const gguf::File& file, const ModelConfig& config) 
     for (int64_t layer = config.n_layers; layer < config.n_file_layers; ++layer) {
       draft |= tensor.name.starts_with(str_cat("blk.", layer, "."));
     }
-    if (!used.contains(&tensor) && !draft) unused_.push_back(tensor.name);
+    if (used.contains(&tensor) || draft) continue;
+    if (tensor.name.starts_with("blk.")) {
+      return Error{ErrorCode::kUnsupported, str_cat("tensor ", tensor.name, " is no part of ", config.arch->name,
+                                                    " as this version runs it, which would answer without it")};
+    }
+    unused_.push_back(tensor.name);
   }
+  return Ok{};
 }
 
 bool WeightPlan::stays_on_disk(const Slot& slot, const Residency& residency) const {

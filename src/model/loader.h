@@ -36,7 +36,7 @@ struct Residency {
 class WeightPlan {
  public:
   /// kNotFound: names a missing tensor and the shape wanted. kCorrupt: a shape that does not fit. kUnsupported: a type
-  /// without kernels, or a companion tensor that this version does not apply.
+  /// without kernels, a tensor in a layer that nobody reads, or a companion tensor that this version does not apply.
   static Result<WeightPlan> make(const gguf::File& file, const ModelConfig& config, Weights& weights);
 
   /// Bytes of the weights in memory, in the layout of the kernels.
@@ -94,7 +94,8 @@ class WeightPlan {
                      bool required);
   Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
   void find_units();
-  void note_unused(const gguf::File& file, const ModelConfig& config);
+  /// kUnsupported: a layer has a tensor that nobody reads.
+  Status note_unused(const gguf::File& file, const ModelConfig& config);
   Status check_companions(const gguf::File& file) const;
   bool stays_on_disk(const Slot& slot, const Residency& residency) const;
   /// Places the weights in the arena and cuts them into what one worker reads at once.

@@ -33,7 +33,7 @@ std::span<const int32_t> Lookahead::guess(size_t index, const Exec& exec, std::b
   const auto aligned = [](auto* p) { return p + (64 - reinterpret_cast<uintptr_t>(p) % 64) % 64 / sizeof(*p); };
   float *const normed = aligned(normed_.data()), *const logits = aligned(logits_.data());
   for (int64_t r = 0; r < exec.n_rows; ++r) {
-    t.rms_norm(exec.row(Buf::kResidual, r), router.norm->gain->data, plan_.config->norm_eps, dim, normed);
+    norm_row(plan_, *router.norm, exec.row(Buf::kResidual, r), normed);
     uint8_t bad = 0;
     const Quantize job{.x = normed,
                        .stride = dim,

@@ -83,13 +83,17 @@ void PlanBuilder::begin() {
   step.targets[0] = {.w = &weights_.embedding};  // looked up by row, not multiplied
 }
 
-void PlanBuilder::norm(const Vector& gain, int64_t layer, Forms forms) {
-  Step& step = add(norm_step, branch_pending_ ? "add+norm" : "norm", layer);
+void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms) {
+  const char* name = gain ? (branch_pending_ ? "add+norm" : "norm") : (branch_pending_ ? "add" : "quantize");
+  Step& step = add(norm_step, name, layer);
   step.add_branch = std::exchange(branch_pending_, false);
+  step.add_parallel = std::exchange(parallel_pending_, false);
   step.branch_bias = std::exchange(branch_bias_, nullptr);
+  step.parallel_bias = std::exchange(parallel_bias_, nullptr);
   step.post_gain = std::exchange(post_gain_, nullptr);
-  step.gain = &gain;
-  step.in = Buf::kNormed;
+  step.gain = gain;
+  step.norm_bias = present(bias);
+  step.in = gain ? Buf::kNormed : Buf::kResidual;
   step.k = config_.dim;
   step.forms = forms;
 }
@@ -139,7 +143,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.scale = config_.attn_scale;
   spec.softcap = config_.attn_softcap;
   spec.rope = spec.window != 0 && plan_.ropes.size() > 1 ? 1 : 0;
-  spec.rope_pairs = config_.rotates ? config_.rope_dims / 2 : 0;
+  spec.rope_pairs = config_.rotates && options.rotate ? config_.rope_dims / 2 : 0;
   spec.rotate =
       config_.rope_pairs == RopePairs::kHalves ? finder_.table().rope_halves : finder_.table().rope_interleaved;
   // Separate matrices write whole groups of 16 outputs, so each part starts at a multiple of 16.
@@ -148,10 +152,13 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.v_column = spec.k_column + round_up(spec.n_kv_heads * spec.k_dim, unit);
   spec.bq = present(w.bq), spec.bk = present(w.bk), spec.bv = present(w.bv), spec.bqkv = present(w.bqkv);
   if (options.sinks) spec.sinks = &w.sinks;
-  if (options.qk_norm) spec.q_norm = present(w.q_norm), spec.k_norm = present(w.k_norm);
+  if (options.qk_norm || options.late_qk_norm) spec.q_norm = present(w.q_norm), spec.k_norm = present(w.k_norm);
+  spec.late_norm = options.late_qk_norm;
+  if (options.temperature) spec.temperature = config_.attn_temperature;
+  spec.temperature_length = config_.rope_original_context;
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
 
-  norm(w.attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv}));
+  norm(options.pre_norm ? &w.attn_norm : nullptr, w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv}));
   if (w.wqkv) {
     product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}});
   } else {
@@ -178,29 +185,58 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   quantize.in = Buf::kAttended;
   quantize.k = spec.n_heads * spec.v_dim;
   quantize.forms = forms_of({&w.wo});
-  product("attention out", layer, Buf::kAttended, {{&w.wo, {Buf::kBranch, 0}}});
-  branch_pending_ = true;
-  branch_bias_ = present(w.bo);
+  product("attention out", layer, Buf::kAttended, {{&w.wo, {options.parallel ? Buf::kParallel : Buf::kBranch, 0}}});
+  (options.parallel ? parallel_pending_ : branch_pending_) = true;
+  (options.parallel ? parallel_bias_ : branch_bias_) = present(w.bo);
   if (options.post_norm) post_gain_ = &w.post_attn_norm;
   plan_.attention_scratch =
       std::max(plan_.attention_scratch,
                kernels::attention_scratch_bytes(static_cast<int>(spec.k_dim), static_cast<int>(spec.v_dim)));
 }
 
+void PlanBuilder::mlp_norm(const LayerWeights& w, int64_t layer, const MlpOptions& options, Forms forms) {
+  const bool parallel = std::exchange(parallel_pending_, false);  // Then it is added after this block.
+  const Vector* bias = std::exchange(parallel_bias_, nullptr);
+  if (parallel && !w.ffn_norm) {
+    norm(&w.attn_norm, w.b_attn_norm, layer, forms);
+  } else {
+    norm(options.pre_norm ? &w.ffn_norm : nullptr, w.b_ffn_norm, layer, forms);
+  }
+  parallel_pending_ = parallel, parallel_bias_ = bias;
+}
+
+void PlanBuilder::mlp_down(const LayerWeights& w, int64_t layer, const MlpOptions& options) {
+  product("down", layer, Buf::kGate, {{&w.down, {Buf::kBranch, 0}}});
+  branch_pending_ = true;
+  branch_bias_ = present(w.b_down);
+  if (options.post_norm) post_gain_ = &w.post_ffn_norm;
+}
+
 void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options) {
-  norm(w.ffn_norm, layer, forms_of({&w.gate, &w.up}));
-  product("gate up", layer, Buf::kNormed, {{&w.gate, {Buf::kGate, 0}}, {&w.up, {Buf::kUp, 0}}});
+  mlp_norm(w, layer, options, forms_of({&w.gate_up, &w.gate, &w.up}));
+  product("gate up", layer, Buf::kNormed,
+          {{&w.gate_up, {Buf::kGate, 0}}, {&w.gate, {Buf::kGate, 0}}, {&w.up, {Buf::kUp, 0}}});
   Step& act = add(gated_act_step, name_of(options.activation), layer);
   act.activation = options.activation;
+  act.fused = static_cast<bool>(w.gate_up);
   act.in = Buf::kGate;
   act.k = config_.ff_dim[layer];
   act.forms = forms_of({&w.down});
   act.gate_bias = present(w.b_gate);
   act.up_bias = present(w.b_up);
-  product("down", layer, Buf::kGate, {{&w.down, {Buf::kBranch, 0}}});
-  branch_pending_ = true;
-  branch_bias_ = present(w.b_down);
-  if (options.post_norm) post_gain_ = &w.post_ffn_norm;
+  mlp_down(w, layer, options);
+}
+
+void PlanBuilder::mlp(const LayerWeights& w, int64_t layer, MlpOptions options) {
+  mlp_norm(w, layer, options, forms_of({&w.up}));
+  product("up", layer, Buf::kNormed, {{&w.up, {Buf::kGate, 0}}});
+  Step& act = add(act_step, options.activation == Activation::kGelu ? "gelu" : "relu^2", layer);
+  act.activation = options.activation;
+  act.in = Buf::kGate;
+  act.k = config_.ff_dim[layer];
+  act.forms = forms_of({&w.down});
+  act.up_bias = present(w.b_up);
+  mlp_down(w, layer, options);
 }
 
 void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) {
@@ -217,7 +253,7 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
                .in_forms = forms_of({&w.expert_gate, &w.expert_up}),
                .ff_forms = forms_of({&w.expert_down})};
   if (w.shared_weight) spec.shared_weight_column = w.router.padded_out();
-  norm(w.ffn_norm, layer,
+  norm(&w.ffn_norm, w.b_ffn_norm, layer,
        forms_of({&w.router, &w.shared_weight, &w.expert_gate, &w.expert_up, &w.shared_gate, &w.shared_up}));
   product(spec.shared ? "router, shared gate up" : "router", layer, Buf::kNormed,
           {{&w.router, {Buf::kRouter, 0}},
@@ -244,7 +280,7 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
 }
 
 Status PlanBuilder::finish() {
-  norm(weights_.output_norm, -1, forms_of({&weights_.output}));
+  norm(&weights_.output_norm, weights_.b_output_norm, -1, forms_of({&weights_.output}));
   auto head = finder_.find(weights_.output, Buf::kBranch, 0);
   if (!head) return std::move(head).error();
   plan_.head = *head;
@@ -275,6 +311,7 @@ Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, Kerne
   Plan plan;
   plan.config = &config;
   plan.table = &finder.table();
+  plan.norm = config.layer_norm ? plan.table->layer_norm : plan.table->rms_norm;
   plan.kv = KvLayout::of(config, kv_type);
   const bool own_rope = config.any_sliding() && (config.rope_swa_plain || config.rope_base_swa != config.rope_base);
   plan.ropes.resize(own_rope ? 2 : 1);

@@ -20,7 +20,7 @@ struct Exec;
 struct Step;
 using StepFn = void (*)(const Step&, Exec&, Worker&) noexcept;
 
-enum class Activation { kSilu, kGelu, kClampedSilu };
+enum class Activation { kSilu, kGelu, kClampedSilu, kReluSquared };
 
 /// Row buffers of a forward pass, f32.
 enum class Buf {
@@ -32,6 +32,7 @@ enum class Buf {
   kBranch,
   kRouter,
   kResidual,
+  kParallel,  ///< What attention gives where the feed-forward beside it has not been added either.
   kShared,    ///< What the shared expert gives.
   kExpertIn,  ///< What experts multiply, where that is f32.
   kExpertOut,
@@ -39,7 +40,7 @@ enum class Buf {
   kWaveGate,
   kWaveUp,
 };
-inline constexpr int kBufs = 14;
+inline constexpr int kBufs = 15;
 
 /// What a buffer has a row for.
 enum class RowsOf {
@@ -74,6 +75,9 @@ struct AttentionSpec {
   int64_t q_column = 0, k_column = 0, v_column = 0;  ///< In Buf::kQkv.
   const Vector *bq = nullptr, *bk = nullptr, *bv = nullptr, *bqkv = nullptr, *q_norm = nullptr, *k_norm = nullptr;
   const Vector* sinks = nullptr;
+  bool late_norm = false;  ///< q_norm and k_norm come after the rotation.
+  float temperature = 0;   ///< Queries at position p times 1 + temperature * log(1 + floor(p / temperature_length)).
+  int64_t temperature_length = 0;
   KvLayout::Layer kv;
 };
 
@@ -116,13 +120,16 @@ struct Step {
   Buf in = Buf::kResidual;  ///< What is normed, quantized or multiplied.
   int64_t k = 0;            ///< Values per row of `in`.
   Forms forms{};
-  const Vector* gain = nullptr;  ///< Norm before the next products.
-  bool add_branch = false;       ///< First: residual += branch (+ bias, normed by post_gain).
-  const Vector* branch_bias = nullptr;
+  const Vector* gain = nullptr;  ///< Norm before the next products; null: none, they take the residual itself.
+  const Vector* norm_bias = nullptr;
+  bool add_branch = false;    ///< First: residual += branch (+ bias, normed by post_gain).
+  bool add_parallel = false;  ///< Before that: residual += parallel (+ bias).
+  const Vector *branch_bias = nullptr, *parallel_bias = nullptr;
   const Vector* post_gain = nullptr;
   AttentionSpec attention{};
   bool outputs_only = false;  ///< Attention for output rows only, which become all rows.
   Activation activation = Activation::kSilu;
+  bool fused = false;  ///< Of a gated activation: up stands behind gate in Buf::kGate.
   const Vector *gate_bias = nullptr, *up_bias = nullptr;
   MoeSpec moe{};
 };
@@ -138,6 +145,7 @@ struct MoePlan {
 struct Plan {
   const ModelConfig* config = nullptr;
   const kernels::Table* table = nullptr;
+  void (*norm)(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept = nullptr;
   std::vector<RopeTable> ropes;
   std::vector<Step> steps;
   std::vector<size_t> expert_steps;  ///< Those that take all rows of a call at once; the others go by chunks of rows.
@@ -172,13 +180,21 @@ class KernelFinder {
 
 /// Options of shared blocks, named after what they do.
 struct AttentionOptions {
-  bool qk_norm = false;        ///< RMS norm on each q and k head before the rotation, where the file has its gain.
+  bool pre_norm = true;        ///< Norm of what the block reads.
+  bool qk_norm = false;        ///< Norm of each q and k head before the rotation, where the file has its gain.
+  bool late_qk_norm = false;   ///< The same after the rotation.
   bool whole_qk_norm = false;  ///< The same on the whole vectors of q and k, which have no biases.
-  bool post_norm = false;      ///< RMS norm on the block's output before it is added.
+  bool rotate = true;          ///< Positions turn q and k; in some families not in all layers.
+  bool temperature = false;    ///< Queries grow with the position (ModelConfig::attn_temperature).
+  bool post_norm = false;      ///< Norm of the block's output before it is added.
   bool sinks = false;          ///< A logit per head that takes part in the softmax and has no value.
+  /// The feed-forward that follows reads what this block has read, not what it adds: with a norm of its own where the
+  /// layer has one, otherwise with the same.
+  bool parallel = false;
 };
 struct MlpOptions {
   Activation activation = Activation::kSilu;
+  bool pre_norm = true;
   bool post_norm = false;
 };
 
@@ -192,7 +208,10 @@ class PlanBuilder {
   PlanBuilder(const ModelConfig& config, const Weights& weights, KernelFinder& finder, Plan& plan);
 
   void attention(const LayerWeights& w, int64_t layer, AttentionOptions options);
+  /// down * (activation(gate * x) . (up * x)); gate and up may be one matrix.
   void gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options);
+  /// down * activation(up * x).
+  void mlp(const LayerWeights& w, int64_t layer, MlpOptions options);
 
   /// Experts chosen by a router, and a shared one where the layer has its tensors.
   void moe(const LayerWeights& w, int64_t layer, MoeOptions options);
@@ -202,11 +221,15 @@ class PlanBuilder {
   /// Embedding before the first layer; final norm and head after the last. The first error of any block, if one failed.
   void begin();
   Status finish();
+  const ModelConfig& config() const { return config_; }
 
  private:
   Step& add(StepFn run, const char* name, int64_t layer);
   /// The norm before a block, which also adds what the block before has left in Buf::kBranch.
-  void norm(const Vector& gain, int64_t layer, Forms forms);
+  /// Without a gain there is no norm.
+  void norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms);
+  void mlp_norm(const LayerWeights& w, int64_t layer, const MlpOptions& options, Forms forms);
+  void mlp_down(const LayerWeights& w, int64_t layer, const MlpOptions& options);
   void product(const char* name, int64_t layer, Buf in,
                std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
   void add_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
@@ -219,8 +242,8 @@ class PlanBuilder {
   KernelFinder& finder_;
   Plan& plan_;
   Status status_ = Ok{};
-  bool branch_pending_ = false;
-  const Vector* branch_bias_ = nullptr;
+  bool branch_pending_ = false, parallel_pending_ = false;
+  const Vector *branch_bias_ = nullptr, *parallel_bias_ = nullptr;
   const Vector* post_gain_ = nullptr;
 };
 

@@ -72,7 +72,7 @@ class RandomModelWriter {
     u32("attention.key_length", config_.k_dim);
     u32("attention.value_length", config_.v_dim);
     u32("rope.dimension_count", config_.rope_dims);
-    f32("attention.layer_norm_rms_epsilon", config_.norm_eps);
+    f32(config_.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", config_.norm_eps);
     f32("rope.freq_base", config_.rope_base);
     for (const KeySpec& spec : config_.arch->keys) {
       if (auto number = std::get_if<int64_t ModelConfig::*>(&spec.field)) u32(spec.key, config_.*(*number));

@@ -13,13 +13,13 @@ constexpr double kPi = 3.14159265358979323846;
 /// Which pairs YaRN leaves alone (1) and which it interpolates (0), linear in between. Source: arXiv:2309.00071, with
 /// the bounds rounded outwards as in the usual implementations, where the model was not trained without (gpt-oss).
 std::vector<double> yarn_ramp(const ModelConfig& config, double base) {
-  constexpr double kBetaFast = 32, kBetaSlow = 1;
   const auto dims = static_cast<double>(config.rope_dims);
   const auto corrected = [&](double beta) {
     const double turns = static_cast<double>(config.rope_original_context) / (2 * kPi * beta);
     return dims * math::log(turns) / (2 * math::log(base));
   };
-  double low = corrected(kBetaFast), high = corrected(kBetaSlow);
+  double low = corrected(static_cast<double>(config.yarn_beta_fast));
+  double high = corrected(static_cast<double>(config.yarn_beta_slow));
   if (config.yarn_truncate) low = __builtin_floor(low), high = __builtin_ceil(high);
   low = std::max(0.0, low), high = std::min(dims - 1, high);
   std::vector<double> ramp;
@@ -65,7 +65,7 @@ Result<RopeTable> make_rope(const ModelConfig& config, const Weights& weights, b
   table.magnitude = static_cast<double>(config.rope_attn_factor);
   if (weights.rope_factors) {
     STOKER_TRY_STATUS(apply_factors(weights.rope_factors, table));
-  } else if (config.rope_scaling == RopeScaling::kLongRope) {
+  } else if (config.rope_scaling == RopeScaling::kLongRope || weights.rope_long || weights.rope_short) {
     const bool is_long = context > config.rope_original_context;
     const Vector& factors = is_long ? weights.rope_long : weights.rope_short;
     if (!factors) {
@@ -80,7 +80,8 @@ Result<RopeTable> make_rope(const ModelConfig& config, const Weights& weights, b
   } else if (config.rope_scaling == RopeScaling::kYarn) {
     const std::vector<double> keep = yarn_ramp(config, base);
     for (size_t i = 0; i < keep.size(); ++i) table.frequency[i] *= (1 - keep[i]) / factor + keep[i];
-    if (factor > 1) table.magnitude *= 0.1 * math::log(factor) + 1;
+    const double log_factor = 0.1 * math::log(factor), taken_back = static_cast<double>(config.yarn_log_multiplier);
+    if (factor > 1) table.magnitude *= (log_factor + 1) / (taken_back * log_factor + 1);
   }
   return table;
 }

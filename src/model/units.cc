@@ -20,7 +20,7 @@ std::vector<Unit> units_of(const Weights& weights) {
       if (!unit.matrices.empty()) units.push_back(std::move(unit));
     };
     add(Unit::Kind::kAttention, {&w.wqkv, &w.wq, &w.wk, &w.wv, &w.wo, &w.shared_gate, &w.shared_up, &w.shared_down});
-    add(Unit::Kind::kFeedForward, {&w.gate, &w.up, &w.down});
+    add(Unit::Kind::kFeedForward, {&w.gate_up, &w.gate, &w.up, &w.down});
   }
   return units;
 }

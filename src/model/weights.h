@@ -49,10 +49,12 @@ struct ExpertVector : Vector {
 /// The tensors of one layer. A family's table says which of them it has; the others stay empty.
 struct LayerWeights {
   Vector attn_norm, post_attn_norm, ffn_norm, post_ffn_norm;
+  Vector b_attn_norm, b_ffn_norm;
   Matrix wq, wk, wv, wqkv, wo;
   Vector bq, bk, bv, bqkv, bo;
   Vector q_norm, k_norm, sinks;
   Matrix gate, up, down;
+  Matrix gate_up;  ///< In place of gate and up: the rows of gate, then those of up.
   Vector b_gate, b_up, b_down;
   Matrix router;
   Vector b_router;
@@ -66,7 +68,7 @@ struct LayerWeights {
 struct Weights {
   Matrix embedding;  ///< [n_vocab, dim]
   Matrix output;     ///< [n_vocab, dim]; shares the bytes of `embedding` when the file ties them.
-  Vector output_norm, output_bias;
+  Vector output_norm, b_output_norm, output_bias;
   Vector rope_factors, rope_long, rope_short;  ///< [rope_dims / 2] divisors of the rotation frequencies.
   std::vector<LayerWeights> layers;
   bool tied = false;

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "gguf/file.h"
 #include "gguf/writer.h"
 #include "model/arch/arch.h"
@@ -59,6 +62,12 @@ void expect_refused(const std::string& arch, const Changes& changes, std::initia
     EXPECT_NE(config.error().message.find(word), std::string::npos) << config.error().message;
 }
 
+/// Of norms with or without their mean.
+std::string epsilon_key(const std::string& arch) {
+  const auto config = read(arch, {});
+  return config && config->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+}
+
 std::vector<std::string> architectures() {
   std::vector<std::string> names;
   for (const Arch* arch : all_archs()) names.emplace_back(arch->name);
@@ -76,8 +85,12 @@ TEST(Config, TheTinyFilesAreFine) {
 
 TEST(Config, EachRequiredKeyIsMissed) {
   for (const std::string& arch : architectures()) {
-    for (const char* key : {"block_count", "context_length", "embedding_length", "feed_forward_length",
-                            "attention.head_count", "attention.layer_norm_rms_epsilon"}) {
+    std::vector<std::string> required = {"block_count",         "context_length",       "embedding_length",
+                                         "feed_forward_length", "attention.head_count", epsilon_key(arch)};
+    for (const KeySpec& key : (*find_arch(arch))->keys) {
+      if (key.required) required.emplace_back(key.key);
+    }
+    for (const std::string& key : required) {
       expect_refused(arch, {{key, std::nullopt}}, {arch + "." + key, "missing"});
     }
   }
@@ -85,7 +98,7 @@ TEST(Config, EachRequiredKeyIsMissed) {
 
 TEST(Config, EachKeyIsCheckedForTypeAndRange) {
   struct Case {
-    const char* key;
+    std::string key;
     Value value;
   };
   const Case cases[] = {
@@ -102,9 +115,6 @@ TEST(Config, EachKeyIsCheckedForTypeAndRange) {
       {"attention.head_count_kv", u32(0)},
       {"attention.head_count_kv", list({2, 2})},
       {"attention.key_length", u32(0)},
-      {"attention.layer_norm_rms_epsilon", f32(0)},
-      {"attention.layer_norm_rms_epsilon", f32(-1e-5)},
-      {"attention.layer_norm_rms_epsilon", text("small")},
       {"rope.freq_base", f32(0)},
       {"rope.freq_base", f32(-10000)},
       {"rope.scaling.factor", f32(-2)},
@@ -112,6 +122,15 @@ TEST(Config, EachKeyIsCheckedForTypeAndRange) {
   };
   for (const std::string& arch : architectures()) {
     for (const Case& c : cases) expect_refused(arch, {{c.key, c.value}}, {arch + "." + c.key});
+    for (const Value& value : {f32(0), f32(-1e-5), text("small")}) {
+      expect_refused(arch, {{epsilon_key(arch), value}}, {arch + "." + epsilon_key(arch)});
+    }
+    for (const KeySpec& key : (*find_arch(arch))->keys) {
+      const std::string name(key.key);
+      expect_refused(arch, {{name, text("x")}}, {arch + "." + name});
+      if (std::holds_alternative<bool ModelConfig::*>(key.field)) continue;
+      expect_refused(arch, {{name, Value{ValueType::kI32, int64_t{-1}}}}, {arch + "." + name});
+    }
   }
 }
 
@@ -124,6 +143,22 @@ TEST(Config, HeadsMustFit) {
   }
   expect_refused("llama", {{"rope.dimension_count", u32(8)}}, {"llama.rope.dimension_count", "8", "16"});
   expect_refused("qwen2", {{"rope.dimension_count", u32(7)}}, {"even"});
+}
+
+TEST(Config, PositionsOfPictures) {
+  expect_refused("glm4", {{"rope.dimension_sections", list({8, 12, 12, 0})}}, {"glm4.rope.dimension_sections", "axes"});
+  EXPECT_TRUE(read("glm4", {{"rope.dimension_sections", list({0, 0, 0, 0})}}));
+  EXPECT_TRUE(read("glm4moe", {{"rope.dimension_sections", list({8, 12, 12, 0})}}));
+}
+
+TEST(Config, LayersThatAreRotated) {
+  // Command R+ has norms that are not run.
+  expect_refused("command-r", {{"block_count", u32(64)}}, {"command-r.block_count is 64", "norms"});
+  const auto cohere = read("cohere2", {});
+  ASSERT_TRUE(cohere) << cohere.error().message;
+  EXPECT_FLOAT_EQ(cohere->logit_divisor, 2.5f);
+  EXPECT_EQ(cohere->window_of(2), 9);
+  EXPECT_EQ(cohere->window_of(3), 0);
 }
 
 TEST(Config, PerLayerNumbers) {
@@ -321,6 +356,15 @@ TEST(Config, Overrides) {
   const auto yarn = read("llama", {}, {{"rope.scaling.type", "yarn"}, {"rope.scaling.factor", "4"}});
   ASSERT_TRUE(yarn) << yarn.error().message;
   EXPECT_EQ(yarn->rope_scaling, RopeScaling::kYarn);
+}
+
+TEST(Config, ThePageOfModelsHasEachArchitecture) {
+  std::ifstream in(STOKER_GOLDEN_DIR "/../../docs/models.md");
+  const std::string page((std::istreambuf_iterator<char>(in)), {});
+  for (const std::string& arch : architectures()) {
+    const size_t row = page.find("`" + arch + "`");
+    EXPECT_NE(row, std::string::npos) << arch;
+  }
 }
 
 TEST(Config, UnknownArchitectureListsTheKnown) {

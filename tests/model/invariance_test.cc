@@ -27,7 +27,14 @@ const std::vector<std::string>& models() {
       "type-q4_0",   "type-q5_1",    "type-f16",          "type-bf16",       "tied-q6_k",     "tied-q4_1",
       "mixtral",     "olmoe",        "qwen2moe",          "qwen3moe",        "gpt-oss-mxfp4", "glm4moe-groups",
       "deepseek",    "ernie4_5",     "ernie4_5-moe-step", "granite",         "granitemoe",    "bailingmoe",
-      "bailingmoe2", "dots1",        "minimax-m2"};
+      "bailingmoe2", "dots1",        "minimax-m2",        "cohere2",         "mistral3",      "starcoder2"};
+  return names;
+}
+
+// Families that add no step to those above, only other tables and options of the same steps.
+const std::vector<std::string>& models_in_short() {
+  static const std::vector<std::string> names = {"command-r", "glm4",        "mistral3-experts", "olmo2-window",
+                                                 "phi3",      "phi3-window", "smollm3"};
   return names;
 }
 
@@ -94,6 +101,20 @@ TEST_P(Invariance, AnyChunkAnyIsaAnyThreads) {
       expect_same(all_logits(loaded, tokens_, cut.chunk), want_,
                   std::string(isa_name(isa)) + ", " + std::to_string(cut.threads) + " threads, chunks of " +
                       std::to_string(cut.chunk));
+    }
+  }
+}
+
+TEST(InvarianceShort, AnyChunkAndIsa) {
+  for (const std::string& name : models_in_short()) {
+    const auto tokens = text(Loaded(tiny_path(name)).n_vocab(), 80, 1);
+    const Rows want = alone(name, tokens);
+    const Cut cuts[] = {{1, 3}, {7, 2}, {80, 2, 33}};
+    for (Isa isa : available_isas()) {
+      const Cut& cut = cuts[static_cast<size_t>(isa) % std::size(cuts)];
+      Loaded loaded(tiny_path(name),
+                    {.isa = isa, .threads = cut.threads, .kv = kernels::KvType::kF16, .chunk_rows = cut.chunk_rows});
+      expect_same(all_logits(loaded, tokens, cut.chunk), want, name + " on " + std::string(isa_name(isa)));
     }
   }
 }
@@ -529,8 +550,8 @@ TEST_P(StreamedUnits, OutputsOfSomeRows) {
 
 INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
                          ::testing::Values("llama", "llama-fused-qkv", "qwen2", "gemma3", "granite", "mix-qwen2",
-                                           "tied-q6_k", "deepseek", "glm4moe-groups", "ernie4_5-moe-step",
-                                           "gpt-oss-mxfp4"),
+                                           "tied-q6_k", "phi3", "starcoder2", "cohere2", "deepseek", "glm4moe-groups",
+                                           "ernie4_5-moe-step", "gpt-oss-mxfp4"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -190,6 +190,15 @@ TEST(Loader, UnusedTensorsAreNotedAndCompanionsRefused) {
             std::string::npos);
 }
 
+TEST(Loader, WhatALayerHasAndTheFamilyDoesNotIsRefused) {
+  for (const Arch* arch : all_archs()) {
+    for (const char* name : {"blk.0.attn_norm_2.weight", "blk.1.attn_extra.bias"}) {
+      const std::string message = error_of(changed(std::string(arch->name), {name, Change::kAdded}));
+      EXPECT_NE(message.find(str_cat("tensor ", name, " is no part of ", arch->name)), std::string::npos) << message;
+    }
+  }
+}
+
 TEST(Loader, TheLedgerRefusesAndIsAtZeroAgain) {
   const auto file = gguf::File::open(testing::tiny_path("llama"));
   ASSERT_TRUE(file);

@@ -6,14 +6,16 @@
 
 namespace stoker::model {
 
-extern const Arch kBailingMoe, kBailingMoe2, kDeepseek, kDots1, kErnie45, kErnie45Moe, kGemma2, kGemma3, kGlm4Moe,
-    kGptOss, kGranite, kGraniteMoe, kLlama, kMinimaxM2, kOlmoe, kQwen2, kQwen2Moe, kQwen3, kQwen3Moe;
+extern const Arch kBailingMoe, kBailingMoe2, kCohere2, kCommandR, kDeepseek, kDots1, kErnie45, kErnie45Moe, kGemma2,
+    kGemma3, kGlm4, kGlm4Moe, kGptOss, kGranite, kGraniteMoe, kLlama, kMinimaxM2, kMistral3, kOlmo2, kOlmoe, kPhi3,
+    kQwen2, kQwen2Moe, kQwen3, kQwen3Moe, kSmolLm3, kStarCoder2;
 
 namespace {
-constexpr const Arch* kArchs[] = {&kBailingMoe, &kBailingMoe2, &kDeepseek, &kDots1,     &kErnie45,
-                                  &kErnie45Moe, &kGemma2,      &kGemma3,   &kGlm4Moe,   &kGptOss,
-                                  &kGranite,    &kGraniteMoe,  &kLlama,    &kMinimaxM2, &kOlmoe,
-                                  &kQwen2,      &kQwen2Moe,    &kQwen3,    &kQwen3Moe};
+constexpr const Arch* kArchs[] = {&kBailingMoe, &kBailingMoe2, &kCohere2,    &kCommandR, &kDeepseek,  &kDots1,
+                                  &kErnie45,    &kErnie45Moe,  &kGemma2,     &kGemma3,   &kGlm4,      &kGlm4Moe,
+                                  &kGptOss,     &kGranite,     &kGraniteMoe, &kLlama,    &kMinimaxM2, &kMistral3,
+                                  &kOlmo2,      &kOlmoe,       &kPhi3,       &kQwen2,    &kQwen2Moe,  &kQwen3,
+                                  &kQwen3Moe,   &kSmolLm3,     &kStarCoder2};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -90,6 +92,8 @@ constexpr GlobalTensorSpec kTiedGlobalTable[] = {
     {"rope_freqs.weight", &Weights::rope_factors, Dim::kRopePairs, Dim::kModel, Need::kOptional},
     {"rope_factors_long.weight", &Weights::rope_long, Dim::kRopePairs, Dim::kModel, Need::kOptional},
     {"rope_factors_short.weight", &Weights::rope_short, Dim::kRopePairs, Dim::kModel, Need::kOptional},
+    // Last, for the families that have none.
+    {"output_norm.bias", &Weights::b_output_norm, Dim::kModel},
 };
 constexpr GlobalTensorSpec kUntiedGlobalTable[] = {
     {"token_embd.weight", &Weights::embedding, Dim::kVocab},
@@ -99,12 +103,14 @@ constexpr GlobalTensorSpec kUntiedGlobalTable[] = {
 };
 }  // namespace
 
+constexpr size_t kTiedGlobalCount = std::size(kTiedGlobalTable);
 constexpr size_t kGqaTensorCount = std::size(kGqaTensorTable);
 const std::span<const TensorSpec> kGqaTensors = std::span(kGqaTensorTable).first(kGqaTensorCount - 1);
 const std::span<const TensorSpec> kGqaTensorsAndSelectionBias = kGqaTensorTable;
 const std::span<const TensorSpec> kNormedQkMoeTensors = kNormedQkMoeTensorTable;
 const std::span<const KeySpec> kRoutingKeys = kRoutingKeyTable;
-const std::span<const GlobalTensorSpec> kTiedGlobals = kTiedGlobalTable;
+const std::span<const GlobalTensorSpec> kTiedGlobals = std::span(kTiedGlobalTable).first(kTiedGlobalCount - 1);
+const std::span<const GlobalTensorSpec> kBiasedNormGlobals = kTiedGlobalTable;
 const std::span<const GlobalTensorSpec> kUntiedGlobals = kUntiedGlobalTable;
 
 std::span<const Arch* const> all_archs() { return kArchs; }
@@ -138,6 +144,8 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.n_heads[layer] * config.v_dim;
     case Dim::kFf:
       return config.ff_dim[layer];
+    case Dim::kTwoFf:
+      return 2 * config.ff_dim[layer];
     case Dim::kHead:
       return config.k_dim;
     case Dim::kHeads:

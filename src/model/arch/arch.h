@@ -53,6 +53,7 @@ enum class Dim {
   kQkv,
   kAttnOut,
   kFf,
+  kTwoFf,  ///< Gate and up in one.
   kHead,
   kHeads,
   kRopePairs,
@@ -118,6 +119,8 @@ extern const std::span<const TensorSpec> kNormedQkMoeTensors;
 extern const std::span<const KeySpec> kRoutingKeys;
 extern const std::span<const GlobalTensorSpec> kTiedGlobals;    ///< token_embd, output_norm, optional output.
 extern const std::span<const GlobalTensorSpec> kUntiedGlobals;  ///< The same with output required.
+/// kTiedGlobals with output_norm.bias.
+extern const std::span<const GlobalTensorSpec> kBiasedNormGlobals;
 
 /// Whether `layer` may have a tensor of this kind, the fused ones aside.
 inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {

@@ -1,6 +1,7 @@
 // Grouped-query attention over paged K and V.
 #include <algorithm>
 
+#include "base/math.h"
 #include "model/blocks/attention_calls.h"
 
 namespace stoker::model {
@@ -19,9 +20,19 @@ void finish_head(const Step& step, Exec& exec, HeadWork work, int64_t r, float* 
   const kernels::Table& t = *exec.table;
   const AttentionSpec& a = step.attention;
   if (work.bias) t.add(x, work.bias, a.k_dim, x);
-  if (work.gain) t.rms_norm(x, work.gain, exec.plan->config->norm_eps, a.k_dim, x);
+  const auto norm = [&] {
+    if (work.gain) exec.plan->norm(x, work.gain, exec.plan->config->norm_eps, a.k_dim, x);
+  };
+  if (!a.late_norm) norm();
   const auto rope = static_cast<size_t>(a.rope);
   a.rotate(x, exec.rope_cos[rope] + r * exec.rope_stride, exec.rope_sin[rope] + r * exec.rope_stride, a.rope_pairs);
+  if (a.late_norm) norm();
+}
+
+/// What queries at this position are multiplied by, rounded once from double.
+float temperature_at(const AttentionSpec& a, int64_t position) noexcept {
+  const auto times = static_cast<double>(position / a.temperature_length + 1);
+  return static_cast<float>(1 + static_cast<double>(a.temperature) * math::log(times));
 }
 
 const float* bias_of(const Vector* own, const Vector* fused, int64_t own_at, int64_t fused_at) noexcept {
@@ -31,8 +42,9 @@ const float* bias_of(const Vector* own, const Vector* fused, int64_t own_at, int
 void finish_query(const Step& step, Exec& exec, int64_t r, int64_t head) noexcept {
   const AttentionSpec& a = step.attention;
   const int64_t at = head * a.k_dim;
-  finish_head(step, exec, {bias_of(a.bq, a.bqkv, at, at), a.q_norm ? a.q_norm->data : nullptr}, r,
-              exec.row(Buf::kQkv, r) + a.q_column + at);
+  float* q = exec.row(Buf::kQkv, r) + a.q_column + at;
+  finish_head(step, exec, {bias_of(a.bq, a.bqkv, at, at), a.q_norm ? a.q_norm->data : nullptr}, r, q);
+  if (a.temperature != 0) exec.table->scale(q, temperature_at(a, exec.positions[r]), a.k_dim, q);
 }
 
 /// K and V of some rows for one key-value head: finished, then stored.
@@ -154,8 +166,8 @@ void qk_norm_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* q = exec.row(Buf::kQkv, r) + a.q_column;
     float* k = exec.row(Buf::kQkv, r) + a.k_column;
-    exec.table->rms_norm(q, a.q_norm->data, eps, a.n_heads * a.k_dim, q);
-    exec.table->rms_norm(k, a.k_norm->data, eps, a.n_kv_heads * a.k_dim, k);
+    exec.plan->norm(q, a.q_norm->data, eps, a.n_heads * a.k_dim, q);
+    exec.plan->norm(k, a.k_norm->data, eps, a.n_kv_heads * a.k_dim, k);
   }
 }
 

@@ -14,22 +14,29 @@ void add_branch(const Step& step, Exec& exec, int64_t r) noexcept {
   float* residual = exec.row(Buf::kResidual, r);
   float* branch = exec.row(Buf::kBranch, r);
   add_vector(t, step.branch_bias, branch);
-  if (step.post_gain) t.rms_norm(branch, step.post_gain->data, exec.plan->config->norm_eps, dim, branch);
+  if (step.post_gain) exec.plan->norm(branch, step.post_gain->data, exec.plan->config->norm_eps, dim, branch);
   const float scale = exec.plan->config->residual_scale;
-  if (scale != 0) {
-    t.add_scaled(scale, branch, dim, residual);
-  } else {
-    t.add(residual, branch, dim, residual);
+  const auto add = [&](const float* x) {
+    if (scale != 0) {
+      t.add_scaled(scale, x, dim, residual);
+    } else {
+      t.add(residual, x, dim, residual);
+    }
+  };
+  if (step.add_parallel) {
+    float* parallel = exec.row(Buf::kParallel, r);
+    add_vector(t, step.parallel_bias, parallel);
+    add(parallel);
   }
-}
-
-void norm_row(const Step& step, Exec& exec, int64_t r) noexcept {
-  if (step.add_branch && exec.branch_added != step.index) add_branch(step, exec, r);
-  exec.table->rms_norm(exec.row(Buf::kResidual, r), step.gain->data, exec.plan->config->norm_eps,
-                       exec.plan->config->dim, exec.row(Buf::kNormed, r));
+  add(branch);
 }
 
 }  // namespace
+
+void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept {
+  plan.norm(x, step.gain->data, plan.config->norm_eps, plan.config->dim, y);
+  add_vector(*plan.table, step.norm_bias, y);
+}
 
 void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept {
   if (bias) table.add(x, bias->data, bias->n, x);
@@ -43,6 +50,8 @@ GateFn gate_of(const kernels::Table& table, Activation activation) noexcept {
       return table.gelu_mul;
     case Activation::kClampedSilu:
       return table.clamped_silu_mul;
+    case Activation::kReluSquared:
+      break;  // Of a feed-forward block without a gate only.
   }
   return nullptr;
 }
@@ -143,7 +152,8 @@ void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 void norm_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    norm_row(step, exec, r);
+    if (step.add_branch && exec.branch_added != step.index) add_branch(step, exec, r);
+    if (step.gain) norm_row(*exec.plan, step, exec.row(Buf::kResidual, r), exec.row(Buf::kNormed, r));
     quantize_rows(step, exec, r, r + 1);
   }
   if (worker.index() == 0) point_activations(step, exec);
@@ -167,10 +177,23 @@ void gated_act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* gate = exec.row(Buf::kGate, r);
-    float* up = exec.row(Buf::kUp, r);
+    float* up = step.fused ? gate + step.k : exec.row(Buf::kUp, r);
     add_vector(t, step.gate_bias, gate);
     add_vector(t, step.up_bias, up);
     act(gate, up, step.k, gate);
+    quantize_rows(step, exec, r, r + 1);
+  }
+  if (worker.index() == 0) point_activations(step, exec);
+}
+
+void act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
+  const kernels::Table& t = *exec.table;
+  const auto act = step.activation == Activation::kGelu ? t.gelu : t.relu_squared;
+  const Range rows = worker.share(exec.n_rows);
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    float* x = exec.row(Buf::kGate, r);
+    add_vector(t, step.up_bias, x);
+    act(x, step.k, x);
     quantize_rows(step, exec, r, r + 1);
   }
   if (worker.index() == 0) point_activations(step, exec);
@@ -191,7 +214,7 @@ void gather_step(const Step&, Exec& exec, Worker& worker) noexcept {
   }
   worker.barrier();  // nobody may see the new number of rows before all have left the step before
   if (worker.index() == 0) {
-    for (Buf buf : {Buf::kResidual, Buf::kShared, Buf::kExpertIn}) {
+    for (Buf buf : {Buf::kResidual, Buf::kParallel, Buf::kShared, Buf::kExpertIn}) {
       exec.buffers[static_cast<size_t>(buf)] += (exec.out0 - exec.row0) * exec.stride(buf);
     }
     exec.row0 = exec.out0;
