@@ -40,13 +40,17 @@ class Family:
     final_cap: float | None = None
     wide_layers: int = 0  # the model with so many layers scales scores by sqrt(heads / dim)
     sinks: bool = False
-    gating: str = "softmax"  # or "sigmoid", or "selected": softmax over the selected only; a key may say otherwise
+    gating: str = "softmax"  # or "sigmoid"; "selected": softmax over the selected only; "near": over those near each of
+    # the selected and not selected before it; a key may say otherwise
     renormalized: bool = False  # routing weights; a key may say otherwise
     keyed_routing: bool = False  # there are keys of gating, renormalization, scale and groups
     sparse_layers: bool = False  # keys say which layers have experts
     layer_norm: bool = False
+    epsilon_key: str = ""  # when it is not the usual one of such norms
+    positions: bool = False  # a table of them, and no rotation
+    multiplier_defaults: bool = False  # MiniCPM's, where the keys are missing
     pre_norms: bool = True
-    parallel: bool = False  # attention and feed-forward read the same norm
+    parallel: bool = False  # attention and feed-forward read the same; "key": one says so
     gated: bool = True
     turned_layers: str = "all"  # or "sliding", or "three of four"
     turned_without_windows: bool = False  # "sliding": where no layer slides, all turn
@@ -88,6 +92,37 @@ FAMILIES = {
     "gpt-oss": Family(
         ffn_norm="post_attention_norm", activation="clamped", window_period=2, sinks=True, gating="selected"
     ),
+    "arcee": Family(rope="neighbours", gated=False, activation="relu2"),
+    "baichuan": Family(rope="neighbours"),
+    "chatglm": Family(rope="neighbours"),
+    "codeshell": Family(layer_norm=True, gated=False, activation="gelu"),
+    "exaone": Family(),
+    "exaone4": Family(
+        qk_norm="head",
+        pre_norms=False,
+        post_norms=True,
+        window_period=4,
+        turned_layers="sliding",
+        turned_without_windows=True,
+    ),
+    "falcon": Family(layer_norm=True, gated=False, activation="gelu", parallel=True),
+    "gemma": Family(activation="gelu", scaled_embedding=True),
+    "gpt2": Family(layer_norm=True, gated=False, activation="gelu", positions=True),
+    "gptneox": Family(layer_norm=True, gated=False, activation="gelu", parallel="key"),
+    "hunyuan-dense": Family(qk_norm="late"),
+    "hunyuan-moe": Family(qk_norm="late", renormalized=True),
+    "hy_v3": Family(qk_norm="head", gating="sigmoid", keyed_routing=True, sparse_layers=True),
+    "internlm2": Family(rope="neighbours"),
+    "minicpm": Family(rope="neighbours", multipliers=True, multiplier_defaults=True, renormalized=True),
+    "nemotron": Family(layer_norm=True, gated=False, activation="relu2"),
+    "orion": Family(layer_norm=True),
+    "phi2": Family(layer_norm=True, gated=False, activation="gelu", parallel=True),
+    "phimoe": Family(layer_norm=True, epsilon_key="attention.layer_norm_rms_epsilon", gating="near"),
+    "qwen": Family(),
+    "seed_oss": Family(ffn_norm="post_attention_norm"),
+    "stablelm": Family(layer_norm=True, qk_norm="present", parallel="without ffn_norm"),
+    "starcoder": Family(layer_norm=True, gated=False, activation="gelu", positions=True),
+    "xverse": Family(rope="neighbours"),
     "cohere2": Family(
         rope="neighbours",
         layer_norm=True,
@@ -97,7 +132,9 @@ FAMILIES = {
         turned_layers="sliding",
         logit_factor=True,
     ),
-    "command-r": Family(rope="neighbours", layer_norm=True, parallel=True, logit_factor=True),
+    "command-r": Family(
+        rope="neighbours", qk_norm="present", layer_norm=True, parallel=True, logit_factor=True
+    ),
     "glm4": Family(rope="neighbours", post_norms=True),
     "mistral3": Family(rope="neighbours", renormalized=True, yarn_keys=True, temperature=True),
     "olmo2": Family(qk_norm="full", pre_norms=False, post_norms=True, window_period=4, swa_rope_plain=True),
@@ -281,11 +318,15 @@ class Model:
         if get("attention.value_length", self.head_dim) != self.head_dim:
             raise Unsupported("values of another length than keys")
         file.keys.setdefault("attention.key_length", self.head_dim)
-        self.eps = get("attention.layer_norm_epsilon" if family.layer_norm else "attention.layer_norm_rms_epsilon")
+        usual = "attention.layer_norm_epsilon" if family.layer_norm else "attention.layer_norm_rms_epsilon"
+        self.eps = get(family.epsilon_key or usual)
         self.set_routing()
         self.set_multipliers()
         self.set_windows()
-        self.parallel = family.parallel
+        self.parallel = {
+            "key": lambda: get("use_parallel_residual"),
+            "without ffn_norm": lambda: "blk.0.ffn_norm.weight" not in file.tensors,
+        }.get(family.parallel, lambda: family.parallel)()
         self.attn_cap = 0.0 if family.attn_cap is None else get("attn_logit_softcapping", family.attn_cap)
         self.final_cap = 0.0 if family.final_cap is None else get("final_logit_softcapping", family.final_cap)
         wide = family.wide_layers and self.n_layers == family.wide_layers
@@ -318,8 +359,12 @@ class Model:
 
     def set_multipliers(self):
         get = self.file.get if self.family.multipliers else lambda key, default: default
-        self.embedding_scale, self.residual_scale = get("embedding_scale", 0.0) or 1.0, get("residual_scale", 0.0) or 1.0
-        self.scale, self.logit_scale = get("attention.scale", 0.0), get("logit_scale", 1.0)
+        embedding, residual, logits = 0.0, 0.0, 1.0
+        if self.family.multiplier_defaults:
+            embedding, residual, logits = 12.0, 1.4 / math.sqrt(self.n_layers), self.dim / 256
+        self.embedding_scale = get("embedding_scale", embedding) or 1.0
+        self.residual_scale = get("residual_scale", residual) or 1.0
+        self.scale, self.logit_scale = get("attention.scale", 0.0), get("logit_scale", logits)
         if self.family.scaled_embedding:
             self.embedding_scale = math.sqrt(self.dim)
         if self.family.logit_factor:
@@ -351,7 +396,7 @@ class Model:
     def turns(self, layer):
         if self.family.turned_layers == "sliding":
             return self.sliding[layer] or not any(self.sliding) and self.family.turned_without_windows
-        return self.rotates and (self.family.turned_layers == "all" or (layer + 1) % 4 != 0)
+        return self.rotates and not self.family.positions and (self.family.turned_layers == "all" or (layer + 1) % 4 != 0)
 
     def head_norms(self, q, k, block):
         return self.norm(q, block + "attn_q_norm"), self.norm(k, block + "attn_k_norm")
@@ -425,6 +470,10 @@ class Model:
     def route(self, x, layer, prefix):
         """(experts [n, used], their weights): the best first, the lower index where two are equal."""
         logits, bias = self.file.linear(x, prefix + "gate_inp"), self.file.tensor(f"blk.{layer}.exp_probs_b.bias")
+        bias = self.file.tensor(f"blk.{layer}.exp_probs_b") if bias is None else bias
+        if self.gating == "near":
+            best = self.largest(logits, self.n_used_experts)
+            return best, self.near_weights(logits, best)
         share = {"softmax": softmax, "sigmoid": sigmoid, "selected": lambda z: z}[self.gating](logits)
         if bias is None and self.n_groups == 1:
             best = self.largest(logits, self.n_used_experts)  # as of the scores, with margins that do not shrink
@@ -437,6 +486,17 @@ class Model:
         if self.renormalized:
             weight = weight / np.maximum(weight.sum(-1, keepdims=True), SMALLEST_WEIGHT_SUM)
         return best, weight * self.expert_scale
+
+    def near_weights(self, logits, best):
+        """Each of the best shares with those within 2 % of it that are not better."""
+        left, weight = logits.copy(), np.empty(best.shape)
+        for i in range(best.shape[1]):
+            top = np.take_along_axis(logits, best[:, i : i + 1], -1)
+            distance = (top - logits) / np.maximum(np.abs(logits), top)
+            self.router_margin = min(self.router_margin, float(np.abs(distance - 0.02).min()))
+            weight[:, i] = 1 / np.exp(np.where(distance > 0.02, -np.inf, left) - top).sum(-1)
+            np.put_along_axis(left, best[:, i : i + 1], -np.inf, -1)
+        return weight
 
     def largest(self, values, n):
         """Where the n largest of each row are."""
@@ -484,7 +544,8 @@ class Model:
     def layer(self, x, layer, positions):
         block = f"blk.{layer}."
         h = self.norm(x, block + "attn_norm") if self.family.pre_norms else x
-        a = self.attention(h, layer, positions)
+        own = block + "attn_norm_2.weight" in self.file.tensors
+        a = self.attention(self.norm(x, block + "attn_norm_2") if own else h, layer, positions)
         if self.parallel:
             if block + "ffn_norm.weight" in self.file.tensors:
                 h = self.norm(x, block + "ffn_norm")
@@ -498,6 +559,8 @@ class Model:
         positions = np.arange(self.n_seen, self.n_seen + len(ids))
         self.n_seen += len(ids)
         x = self.embedding_scale * self.file.rows("token_embd.weight", np.asarray(ids))
+        if self.family.positions:
+            x = x + self.file.rows("position_embd.weight", positions)
         for layer in range(self.n_layers):
             x = self.layer(x, layer, positions)
         return self.norm(x, "output_norm")

@@ -138,9 +138,27 @@ def olmo2(keys=None, **fields):
     return Shape("olmo2", qk_norm="full", pre_norms=False, post_norms=True, tied=False, keys=keys or {}, **fields)
 
 
-def starcoder2(**fields):
+def layer_norms(arch, **fields):
+    return Shape(arch, **{"layer_norm": True, "norm_biases": True, "tied": False} | fields)
+
+
+def plain_mlp(arch, **fields):
     biases = ("q", "k", "v", "output", "up", "down")
-    return Shape("starcoder2", layer_norm=True, norm_biases=True, gated=False, biases=biases, **fields)
+    return layer_norms(arch, **{"gated": False, "biases": biases, "tied": True} | fields)
+
+
+def fused_plain_mlp(arch, **fields):
+    return plain_mlp(arch, **{"fused_qkv": True, "biases": ("qkv", "output", "up", "down")} | fields)
+
+
+def exaone4(**fields):
+    return Shape("exaone4", qk_norm="head", pre_norms=False, post_norms=True, **fields)
+
+
+# Where a family asks for many layers.
+DEEP = {"n_layers": 64, "dim": 48, "n_heads": 3, "n_kv_heads": 1, "ff_dim": 64}
+PARALLEL = {"use_parallel_residual": True}
+QKVO = ("q", "k", "v", "output")
 
 
 SIGMOID = {"expert_gating_func": 2, "expert_weights_norm": True, "expert_weights_scale": 2.5}
@@ -226,7 +244,77 @@ FAMILIES = {
     "phi3-short": phi3_longrope(original=4096),
     "phi3-window": phi3(window(9)),
     "smollm3": Shape("smollm3", n_layers=5, n_tokens=LONG),
-    "starcoder2": starcoder2(),
+    "starcoder2": plain_mlp("starcoder2"),
+    "command-r-plus": cohere("command-r", qk_norm="heads", **DEEP),
+    "internlm2": Shape("internlm2", tied=False),
+    "xverse": Shape("xverse", n_kv_heads=6, tied=False),
+    "baichuan": Shape("baichuan", tied=False, **DEEP | {"n_layers": 32}),  # as many as the 7B: others do not rotate
+    "exaone": Shape("exaone", vectors=LLAMA3_FACTORS, tied=False),
+    "exaone4": exaone4(),
+    "exaone4-window": exaone4(keys=window(9), tied=False, **DEEP),
+    "minicpm": Shape("minicpm", head_dim=24, keys={"embedding_scale": 1.5, "residual_scale": 0.7, "logit_scale": 2.0}),
+    "minicpm-defaults": Shape("minicpm", embedding_std=0.05, keys=longrope(original=64), vectors=LONGROPE_FACTORS),
+    "seed_oss": Shape("seed_oss", head_dim=24, biases=("q", "k", "v"), ffn_norm="post_attention_norm"),
+    "hunyuan-dense": Shape("hunyuan-dense", head_dim=24, qk_norm="head"),
+    "hunyuan-moe": Shape(
+        "hunyuan-moe",
+        head_dim=24,
+        ff_dim=48,
+        qk_norm="head",
+        experts=Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=80),
+    ),
+    "hy_v3": Shape(
+        "hy_v3",
+        head_dim=24,
+        qk_norm="head",
+        tied=False,
+        n_draft_layers=1,
+        experts=Experts(
+            *(8, 3, 48, EXPERT_FF),
+            shared_ff_dim=80,
+            selection_bias=0.2,
+            selection_name="exp_probs_b",
+            layers=(1, 2, 3, 4),
+        ),
+        keys=SIGMOID,
+    ),
+    "phimoe": layer_norms(
+        "phimoe",
+        biases=(*QKVO, "head"),
+        experts=Experts(8, used=2, ff_dim=160, ff_key="feed_forward_length"),
+        keys=longrope(original=64),
+        vectors=LONGROPE_FACTORS,
+        epsilon_key="attention.layer_norm_rms_epsilon",
+    ),
+    "gemma": Shape("gemma", head_dim=32, n_kv_heads=1, embedding_std=0.12),
+    "qwen": Shape("qwen", n_kv_heads=6, fused_qkv=True, biases=("qkv",), tied=False, ff_key_factor=2),
+    "arcee": Shape("arcee", gated=False, vectors=LLAMA3_FACTORS),
+    "chatglm": Shape(
+        "chatglm",
+        fused_qkv=True,
+        biases=("qkv",),
+        fused_gate_up=True,
+        tied=False,
+        keys={"rope.dimension_count": 8},
+    ),
+    "stablelm": layer_norms("stablelm", biases=("q", "k", "v"), keys={"rope.dimension_count": 4}),
+    "stablelm-12b": layer_norms("stablelm", qk_norm="heads", parallel=True, keys={"rope.dimension_count": 4}),
+    "orion": layer_norms("orion", n_kv_heads=6),
+    "gptneox": fused_plain_mlp("gptneox", tied=False, keys=PARALLEL | {"rope.dimension_count": 4}),
+    "gptneox-serial": fused_plain_mlp("gptneox", tied=False, keys={"use_parallel_residual": False}),
+    "phi2": plain_mlp(
+        "phi2",
+        parallel=True,
+        tied=False,
+        biases=(*QKVO, "up", "down", "head"),
+        keys={"rope.dimension_count": 8},
+    ),
+    "falcon": plain_mlp("falcon", n_kv_heads=1, fused_qkv=True, biases=(), parallel=True),
+    "falcon-40b": plain_mlp("falcon", fused_qkv=True, biases=(), parallel=True, second_norm=True, tied=False),
+    "codeshell": plain_mlp("codeshell", tied=False),
+    "nemotron": layer_norms("nemotron", gated=False, keys={"rope.dimension_count": 8}),
+    "gpt2": fused_plain_mlp("gpt2", n_kv_heads=6, position_rows=200, keys={"context_length": 200}),
+    "starcoder": fused_plain_mlp("starcoder", n_kv_heads=1, position_rows=200, keys={"context_length": 200}),
     "bailingmoe": Shape(
         "bailingmoe",
         tied=False,

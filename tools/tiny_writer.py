@@ -34,7 +34,8 @@ class Experts:
     shared_ff_dim: int = 0  # of all shared experts together
     shared_weight: bool = False  # the shared expert has a weight of its own
     shared_key: bool = True  # a metadata key holds shared_ff_dim
-    selection_bias: float = 0.0  # its spread, above 0; its name is exp_probs_b.bias
+    selection_bias: float = 0.0  # its spread, above 0
+    selection_name: str = "exp_probs_b.bias"
     layers: tuple[int, ...] | None = None  # that have experts, when not all do
 
 
@@ -55,14 +56,18 @@ class Shape:
     tied: bool = True
     biases: tuple[str, ...] = ()  # of: q k v qkv output, gate up down, head
     fused_qkv: bool = False
-    qk_norm: str = ""  # "head": over each head; "full": over the whole vector
+    qk_norm: str = ""  # "head": over each head; "heads": with gains of their own; "full": over the whole vector
     post_norms: bool = False
     pre_norms: bool = True
-    layer_norm: bool = False  # decides which key holds norm_eps
+    layer_norm: bool = False  # decides which key holds norm_eps, unless that is given
+    epsilon_key: str = ""
     norm_biases: bool = False
     parallel: bool = False  # the feed-forward has no norm of its own
     gated: bool = True
     fused_gate_up: bool = False
+    ff_key_factor: int = 1  # feed_forward_length over ff_dim
+    second_norm: bool = False  # Falcon 40B's
+    position_rows: int = 0
     ffn_norm: str = "ffn_norm"
     n_draft_layers: int = 0  # behind the n_layers that run
     sinks: bool = False
@@ -175,12 +180,12 @@ class ModelWriter:
             "context_length": 4096,
             "embedding_length": s.dim,
             "block_count": s.n_layers + s.n_draft_layers,
-            "feed_forward_length": s.ff_dim,
+            "feed_forward_length": s.ff_dim * s.ff_key_factor,
             "attention.head_count": s.n_heads,
             "attention.head_count_kv": s.n_kv_heads,
             "attention.key_length": s.head_dim,
             "attention.value_length": s.head_dim,
-            "attention.layer_norm_epsilon" if s.layer_norm else "attention.layer_norm_rms_epsilon": s.norm_eps,
+            s.epsilon_key or f"attention.layer_norm_{'' if s.layer_norm else 'rms_'}epsilon": s.norm_eps,
             "rope.freq_base": s.rope_base,
             "vocab_size": s.n_vocab,
         }
@@ -238,6 +243,8 @@ class ModelWriter:
     def global_tensors(self):
         s = self.shape
         self.table("token_embd.weight", s.embedding_std or (0.25 if s.tied else 1.0))
+        if s.position_rows:
+            self.random_f32("position_embd.weight", s.position_rows, s.dim, std=0.5)
         self.block_norm("output_norm")
         if not s.tied:
             self.table("output.weight", 2 / math.sqrt(s.dim))
@@ -251,6 +258,8 @@ class ModelWriter:
         q_dim, kv_dim = s.n_heads * s.head_dim, s.n_kv_heads * s.head_dim
         if s.pre_norms:
             self.block_norm(block + "attn_norm")
+        if s.second_norm:
+            self.block_norm(block + "attn_norm_2")
         if s.fused_qkv:
             self.linear(block + "attn_qkv", q_dim + 2 * kv_dim, s.dim, bias="qkv")
         else:
@@ -258,7 +267,11 @@ class ModelWriter:
             self.linear(block + "attn_k", kv_dim, s.dim, bias="k")
             self.linear(block + "attn_v", kv_dim, s.dim, bias="v")
         self.linear(block + "attn_output", s.dim, q_dim, bias="output")
-        if s.qk_norm:
+        if s.qk_norm == "heads":
+            for name, n_heads in (("q", s.n_heads), ("k", s.n_kv_heads)):
+                gains = self.random.uniform((n_heads, s.head_dim), std=0.2, mean=1.0)
+                self.file.add_tensor(f"{block}attn_{name}_norm.weight", gains)
+        elif s.qk_norm:
             self.norm(block + "attn_q_norm", s.head_dim if s.qk_norm == "head" else q_dim)
             self.norm(block + "attn_k_norm", s.head_dim if s.qk_norm == "head" else kv_dim)
         if s.sinks:
@@ -281,7 +294,7 @@ class ModelWriter:
         if experts:
             self.expert_tensors(block + "ffn_")
             if experts.selection_bias:
-                self.vector(block + "exp_probs_b.bias", experts.count, std=experts.selection_bias)
+                self.vector(block + experts.selection_name, experts.count, std=experts.selection_bias)
             return
         if s.gate_gain == 1.0:
             if s.gated and not s.fused_gate_up:

@@ -31,7 +31,8 @@ std::string letter_of(int byte) {
 /// The family decides what its norms are.
 std::string_view norm_epsilon_key(const SynthShape& shape) {
   model::ModelConfig config;
-  if (const auto arch = model::find_arch(shape.arch)) (*arch)->defaults(config);
+  const auto arch = model::find_arch(shape.arch);
+  if (arch) (*arch)->defaults(config);
   return config.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
 }
 

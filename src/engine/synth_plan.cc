@@ -95,7 +95,7 @@ void SynthPlan::add_tensors() {
       const bool is_stack = std::holds_alternative<model::ExpertMatrix LayerWeights::*>(spec.slot);
       const bool is_matrix = is_stack || std::holds_alternative<model::Matrix LayerWeights::*>(spec.slot);
       std::vector<int64_t> dims{resolve(spec.rows, config, layer)};
-      if (is_matrix) dims.push_back(resolve(spec.cols, config, layer));
+      if (has_cols(spec)) dims.push_back(resolve(spec.cols, config, layer));
       if (is_stack || std::holds_alternative<model::ExpertVector LayerWeights::*>(spec.slot))
         dims.insert(dims.begin(), config.n_experts);
       if (dims.size() == 2 && dims[0] == 1) dims.erase(dims.begin());

@@ -84,6 +84,37 @@ constexpr std::string_view kLongRopeUntied[] = {"rope_factors_long.weight", "rop
 constexpr std::string_view kPlainMlpBiases[] = {"attn_q.bias",      "attn_k.bias", "attn_v.bias",
                                                 "attn_output.bias", "ffn_up.bias", "ffn_down.bias"};
 
+constexpr SynthKey kNeoX[] = {{"use_parallel_residual", true}};
+constexpr SynthKey kPythia[] = {{"use_parallel_residual", true}, {"rope.dimension_count", 32}};
+constexpr SynthKey kRotate16[] = {{"rope.dimension_count", 16}};
+constexpr SynthKey kRotate32[] = {{"rope.dimension_count", 32}};
+constexpr SynthKey kExaone32B[] = {{"attention.sliding_window", 4096}};
+constexpr SynthKey kHunyuanA13B[] = {{"expert_count", 64}, {"expert_used_count", 8}};
+constexpr SynthKey kPhi35Moe[] = {{"expert_count", 16},
+                                  {"expert_used_count", 2},
+                                  {"attention.layer_norm_rms_epsilon", 1e-5},
+                                  {"rope.scaling.original_context_length", 4096},
+                                  {"rope.scaling.attn_factor", 1.243163}};
+constexpr std::string_view kPhi35MoeExtra[] = {"attn_q.bias",
+                                               "attn_k.bias",
+                                               "attn_v.bias",
+                                               "output.bias",
+                                               "output.weight",
+                                               "rope_factors_long.weight",
+                                               "rope_factors_short.weight"};
+constexpr std::string_view kPlainMlpBiasesUntied[] = {
+    "attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_output.bias", "ffn_up.bias", "ffn_down.bias", "output.weight"};
+constexpr std::string_view kPhi2[] = {"attn_q.bias", "attn_k.bias",   "attn_v.bias",   "attn_output.bias",
+                                      "ffn_up.bias", "ffn_down.bias", "output.weight", "output.bias"};
+constexpr std::string_view kStableLm[] = {"attn_q.bias",     "attn_k.bias",   "attn_v.bias",
+                                          "ffn_norm.weight", "ffn_norm.bias", "output.weight"};
+
+constexpr SynthKey kTinyHalf[] = {{"rope.dimension_count", 32}};
+constexpr SynthKey kTinyHunyuan3[] = {{"expert_count", 16},          {"expert_used_count", 4},
+                                      {"expert_weights_norm", true}, {"expert_feed_forward_length", 256},
+                                      {"expert_weights_scale", 2.5}, {"leading_dense_block_count", 1}};
+constexpr SynthKey kTinyPhiMoe[] = {
+    {"expert_count", 16}, {"expert_used_count", 2}, {"attention.layer_norm_rms_epsilon", 1e-5}};
 constexpr SynthKey kTinyExperts[] = {{"expert_count", 16}, {"expert_used_count", 4}};
 constexpr SynthKey kTinyExpertsFf[] = {
     {"expert_count", 16}, {"expert_used_count", 4}, {"expert_feed_forward_length", 256}};
@@ -195,6 +226,34 @@ constexpr SynthShape kShapes[] = {
      1e-5,
      {},
      kPlainMlpBiases},
+    {"internlm2.5-7b", "internlm2", "gpt-2", 92544, 32, 4096, 14336, 32, 8, 128, k32K, 1e6, 1e-5},
+    {"exaone-4-1.2b", "exaone4", "exaone4", 102400, 30, 2048, 4096, 32, 8, 64, 65536, 1e6, 1e-5},
+    {"exaone-4-32b", "exaone4", "exaone4", 102400, 64, 5120, 27392, 40, 8, 128, k128K, 1e6, 1e-5, kExaone32B, kUntied},
+    {"seed-oss-36b",
+     "seed_oss",
+     "seed-coder",
+     155136,
+     64,
+     5120,
+     27648,
+     80,
+     8,
+     128,
+     524288,
+     1e7,
+     1e-6,
+     {},
+     kQkvBiasUntied},
+    {"hunyuan-a13b", "hunyuan-moe", "hunyuan", 128167, 32, 4096, 3072, 32, 8, 128, k32K, 1e4, 1e-5, kHunyuanA13B},
+    {"phi-3.5-moe", "phimoe", "gpt-2", 32064, 32, 4096, 6400, 32, 8, 128, k128K, 1e4, 1e-5, kPhi35Moe, kPhi35MoeExtra},
+    {"minicpm-2b", "minicpm", "gpt-2", 122753, 40, 2304, 5760, 36, 36, 64, k4K, 1e4, 1e-5},
+    {"gemma-2b", "gemma", "gpt-2", 256000, 18, 2048, 16384, 8, 1, 256, k8K, 1e4, 1e-6},
+    {"stablelm-2-1.6b", "stablelm", "stablelm2", 100352, 24, 2048, 5632, 32, 32, 64, k4K, 1e4, 1e-5, kRotate16,
+     kStableLm},
+    {"pythia-1.4b", "gptneox", "gpt-2", 50304, 24, 2048, 8192, 16, 16, 128, 2048, 1e4, 1e-5, kPythia,
+     kPlainMlpBiasesUntied},
+    {"phi-2", "phi2", "phi-2", 51200, 32, 2560, 10240, 32, 32, 80, 2048, 1e4, 1e-5, kRotate32, kPhi2},
+    {"gpt2", "gpt2", "gpt-2", 50257, 12, 768, 3072, 12, 12, 64, 1024, 1e4, 1e-5, {}, kPlainMlpBiases},
     // For tests and first steps.
     {"tiny-llama", "llama", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
     {"tiny-mixtral", "llama", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExperts, kUntied},
@@ -223,6 +282,30 @@ constexpr SynthShape kShapes[] = {
     {"tiny-cohere2", "cohere2", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kCommandR7B},
     {"tiny-command-r", "command-r", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kCommandR},
     {"tiny-starcoder2", "starcoder2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
+    {"tiny-internlm2", "internlm2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-xverse", "xverse", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-baichuan", "baichuan", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-exaone", "exaone", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-exaone4", "exaone4", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-minicpm", "minicpm", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-seed_oss", "seed_oss", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kQkvBias},
+    {"tiny-hunyuan-dense", "hunyuan-dense", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-hunyuan-moe", "hunyuan-moe", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExperts},
+    {"tiny-hy_v3", "hy_v3", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyHunyuan3, kUntied},
+    {"tiny-phimoe", "phimoe", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyPhiMoe, kQkvBias},
+    {"tiny-gemma", "gemma", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-qwen", "qwen", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-arcee", "arcee", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-chatglm", "chatglm", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyHalf},
+    {"tiny-stablelm", "stablelm", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyHalf, kStableLm},
+    {"tiny-orion", "orion", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-gptneox", "gptneox", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kNeoX, kPlainMlpBiases},
+    {"tiny-phi2", "phi2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyHalf, kPhi2},
+    {"tiny-falcon", "falcon", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-codeshell", "codeshell", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
+    {"tiny-nemotron", "nemotron", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyHalf},
+    {"tiny-gpt2", "gpt2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
+    {"tiny-starcoder", "starcoder", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
     {"tiny-gpt-oss", "gpt-oss", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyGptOss, {}, "mxfp4"},
 };
 

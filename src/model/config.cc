@@ -94,6 +94,7 @@ class KeyReader {
     }
     if (auto flag = std::get_if<bool ModelConfig::*>(&spec.field)) {
       STOKER_TRY(std::optional<bool> value, boolean(key));
+      if (!value && spec.required) return missing(spec);
       if (value) config.*(*flag) = *value;
       return Ok{};
     }
@@ -152,10 +153,14 @@ class KeyReader {
                  str_cat("key ", prefix_, spec.key, " is ", value, ", outside ", spec.min, " to ", spec.max)};
   }
 
+  Error missing(const KeySpec& spec) const {
+    return Error{ErrorCode::kCorrupt, str_cat("required key ", prefix_, spec.key, " is missing")};
+  }
+
   Status check(const KeySpec& spec, std::optional<double> value) const {
     if (!value) {
       if (!spec.required) return Ok{};
-      return Error{ErrorCode::kCorrupt, str_cat("required key ", prefix_, spec.key, " is missing")};
+      return missing(spec);
     }
     if (!(*value >= spec.min && *value <= spec.max)) return out_of_range(spec, *value);
     return Ok{};
@@ -338,7 +343,7 @@ Status check_experts(KeyReader& keys, ModelConfig& config) {
     return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("expert_used_count"), " is ", config.n_used_experts,
                                               ", wanted 1 to ", config.n_experts, ", which expert_count is")};
   }
-  if (config.gating > static_cast<int64_t>(Gating::kSoftmaxOfChosen)) {
+  if (config.gating > static_cast<int64_t>(Gating::kSoftmaxOfChosen) && reads(*config.arch, "expert_gating_func")) {
     return Error{ErrorCode::kUnsupported,
                  str_cat("key ", keys.full("expert_gating_func"), " is ", config.gating,
                          "; this version runs 1, softmax, 2, sigmoid, and 3, softmax over the chosen")};
@@ -379,7 +384,9 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   KeyReader keys(file, arch->name, overrides);
   STOKER_TRY_STATUS(read_layer_counts(keys, config));
   for (const KeySpec& spec : kCommonKeys) STOKER_TRY_STATUS(keys.read(spec, config));
-  STOKER_TRY_STATUS(keys.read(config.layer_norm ? kLayerNormEpsilon : kRmsNormEpsilon, config));
+  if (!reads(*arch, kRmsNormEpsilon.key)) {
+    STOKER_TRY_STATUS(keys.read(config.layer_norm ? kLayerNormEpsilon : kRmsNormEpsilon, config));
+  }
   for (const KeySpec& spec : arch->keys) STOKER_TRY_STATUS(keys.read(spec, config));
   STOKER_TRY_STATUS(refuse_unread_keys(keys, *arch));
   STOKER_TRY_STATUS(refuse_sections(keys, config));

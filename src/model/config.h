@@ -23,6 +23,7 @@ enum class Gating : int64_t {
   kSoftmax = 1,          ///< Over all experts, of which the best are chosen.
   kSigmoid = 2,          ///< Of each logit by itself.
   kSoftmaxOfChosen = 3,  ///< The best logits are chosen, softmax over those.
+  kSoftmaxOfNear = 100,  ///< No key says so. Each of the chosen: over it and those not chosen before it that are near.
 };
 
 /// A number that the file gives once or as one entry per layer.
@@ -88,6 +89,8 @@ struct ModelConfig {
                                ///< context)).
   float attn_softcap = 0;      ///< attn_logit_softcapping; 0: none.
   float final_softcap = 0;     ///< final_logit_softcapping; 0: none.
+  bool parallel = false;       ///< use_parallel_residual: attention and feed-forward read the same.
+  bool head_gains = false;     ///< Norms of q and k have a gain of its own for each head.
   float embedding_scale = 0;   ///< embedding_scale: multiplies token embeddings; 0: none.
   float residual_scale = 0;    ///< residual_scale: multiplies what a block adds; 0: none.
   float logit_divisor = 0;  ///< logit_scale, or its inverse where that multiplies: what logits are divided by; 0: none.

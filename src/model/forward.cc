@@ -52,6 +52,10 @@ Status Runner::check(Batch batch, bool consumed) const {
     for (const Range& range : {span.logits, span.hidden}) {
       if (range.begin < 0 || range.end > n) return bad("outputs of rows ", range.begin, " to ", range.end, " of ", n);
     }
+    const Matrix* positions = plan_.steps[0].positions;
+    if (positions && span.position + n > positions->n_out) {
+      return bad("ends at position ", span.position + n, ", the model knows ", positions->n_out);
+    }
     for (int32_t token : span.tokens) {
       if (token < 0 || token >= plan_.config->n_vocab) {
         return bad("token ", token, " is outside the vocabulary of ", plan_.config->n_vocab);

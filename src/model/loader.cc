@@ -115,7 +115,8 @@ Status WeightPlan::add_tensor(const gguf::File& file, const std::string& name, c
     return add(file, name, {.matrix = &(weights.*(*matrix))}, {rows, cols}, required);
   }
   if (auto vector = std::get_if<Vector LayerWeights::*>(&spec.slot)) {
-    return add(file, name, {.vector = &(weights.*(*vector)), .only_f32 = spec.need == Need::kF32}, {rows}, required);
+    return add(file, name, {.vector = &(weights.*(*vector)), .only_f32 = spec.need == Need::kF32},
+               has_cols(spec) ? std::vector{rows, cols} : std::vector{rows}, required);
   }
   if (auto experts = std::get_if<ExpertMatrix LayerWeights::*>(&spec.slot)) {
     return add_experts(file, name, weights.*(*experts), {config.n_experts, rows, cols}, required);

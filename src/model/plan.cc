@@ -81,6 +81,7 @@ Forms PlanBuilder::forms_of(std::initializer_list<const Matrix*> matrices) const
 void PlanBuilder::begin() {
   Step& step = add(embed_step, "embed", -1);
   step.targets[0] = {.w = &weights_.embedding};  // looked up by row, not multiplied
+  step.positions = weights_.positions ? &weights_.positions : nullptr;
 }
 
 void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms) {
@@ -158,7 +159,11 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.temperature_length = config_.rope_original_context;
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
 
-  norm(options.pre_norm ? &w.attn_norm : nullptr, w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv}));
+  const bool of_mlp = options.parallel && !w.attn_norm;  // The one norm of the layer goes by its name.
+  norm(of_mlp             ? &w.ffn_norm
+       : options.pre_norm ? &w.attn_norm
+                          : nullptr,
+       of_mlp ? w.b_ffn_norm : w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv}));
   if (w.wqkv) {
     product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}});
   } else {
@@ -220,7 +225,7 @@ void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions opt
   act.activation = options.activation;
   act.fused = static_cast<bool>(w.gate_up);
   act.in = Buf::kGate;
-  act.k = config_.ff_dim[layer];
+  act.k = w.down.n_in;
   act.forms = forms_of({&w.down});
   act.gate_bias = present(w.b_gate);
   act.up_bias = present(w.b_up);
@@ -233,7 +238,7 @@ void PlanBuilder::mlp(const LayerWeights& w, int64_t layer, MlpOptions options) 
   Step& act = add(act_step, options.activation == Activation::kGelu ? "gelu" : "relu^2", layer);
   act.activation = options.activation;
   act.in = Buf::kGate;
-  act.k = config_.ff_dim[layer];
+  act.k = w.down.n_in;
   act.forms = forms_of({&w.down});
   act.up_bias = present(w.b_up);
   mlp_down(w, layer, options);

@@ -132,6 +132,7 @@ struct Step {
   bool fused = false;  ///< Of a gated activation: up stands behind gate in Buf::kGate.
   const Vector *gate_bias = nullptr, *up_bias = nullptr;
   MoeSpec moe{};
+  const Matrix* positions = nullptr;  ///< Of the embedding: a row for each position, which is added.
 };
 
 /// What the blocks of experts of all layers need together.

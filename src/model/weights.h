@@ -67,6 +67,7 @@ struct LayerWeights {
 
 struct Weights {
   Matrix embedding;  ///< [n_vocab, dim]
+  Matrix positions;  ///< [context_length, dim]: added to the embeddings, where the family has them.
   Matrix output;     ///< [n_vocab, dim]; shares the bytes of `embedding` when the file ties them.
   Vector output_norm, b_output_norm, output_bias;
   Vector rope_factors, rope_long, rope_short;  ///< [rope_dims / 2] divisors of the rotation frequencies.

@@ -23,7 +23,7 @@ SHORT = (
     # Rotation, caps, windows, norms, biases, odd rows.
     "llama llama-bias llama-rows-15 llama-yarn llama-longrope-long qwen2-output-bias qwen3-d128 gemma2 gemma3-pattern "
     # Norms with their mean, blocks beside each other, no gate, queries that grow.
-    "cohere2 starcoder2 mistral3 "
+    "cohere2 starcoder2 mistral3 gpt2 nemotron phimoe "
     # f32 activations; the three forms of int8 products; f16 and bf16 tables of the lookup.
     "type-f16 type-bf16 type-q4_1 type-q8_0 type-mxfp4 type-q3_k type-q4_k type-q6_k tied-q6_k mix-gemma3 "
     # Experts: sinks, clamps, biases; a shared one; sigmoid gating, groups, dense layers; multipliers.

@@ -248,7 +248,19 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"olmo-2-7b", 7.3e9},
                                                    {"command-r7b", 8.03e9},
                                                    {"command-r-35b", 34.98e9},
-                                                   {"starcoder2-3b", 3.03e9}};
+                                                   {"starcoder2-3b", 3.03e9},
+                                                   {"internlm2.5-7b", 7.74e9},
+                                                   {"exaone-4-1.2b", 1.28e9},
+                                                   {"exaone-4-32b", 32.0e9},
+                                                   {"seed-oss-36b", 36.15e9},
+                                                   {"hunyuan-a13b", 80.4e9},
+                                                   {"phi-3.5-moe", 41.87e9},
+                                                   {"minicpm-2b", 2.725e9},
+                                                   {"gemma-2b", 2.506e9},
+                                                   {"stablelm-2-1.6b", 1.644e9},
+                                                   {"pythia-1.4b", 1.4146e9},
+                                                   {"phi-2", 2.78e9},
+                                                   {"gpt2", 124.4e6}};
   for (const SynthShape& shape : synth_shapes()) {
     if (shape.name.starts_with("tiny-")) continue;
     const std::string name(shape.name);

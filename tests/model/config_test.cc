@@ -65,7 +65,8 @@ void expect_refused(const std::string& arch, const Changes& changes, std::initia
 /// Of norms with or without their mean.
 std::string epsilon_key(const std::string& arch) {
   const auto config = read(arch, {});
-  return config && config->layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+  const bool usual = config && config->layer_norm && arch != "phimoe";
+  return usual ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
 }
 
 std::vector<std::string> architectures() {
@@ -152,13 +153,28 @@ TEST(Config, PositionsOfPictures) {
 }
 
 TEST(Config, LayersThatAreRotated) {
-  // Command R+ has norms that are not run.
-  expect_refused("command-r", {{"block_count", u32(64)}}, {"command-r.block_count is 64", "norms"});
   const auto cohere = read("cohere2", {});
   ASSERT_TRUE(cohere) << cohere.error().message;
   EXPECT_FLOAT_EQ(cohere->logit_divisor, 2.5f);
   EXPECT_EQ(cohere->window_of(2), 9);
   EXPECT_EQ(cohere->window_of(3), 0);
+}
+
+TEST(Config, WhatTheNumberOfLayersSays) {
+  EXPECT_FALSE(read("command-r", {})->head_gains);
+  EXPECT_TRUE(read("command-r", {{"block_count", u32(64)}})->head_gains);
+  expect_refused("baichuan", {{"block_count", u32(40)}}, {"baichuan.block_count is 40", "ALiBi"});
+  expect_refused("exaone4", {{"block_count", u32(64)}}, {"exaone4.attention.sliding_window is missing", "64"});
+  const auto exaone = read("exaone4", {{"block_count", u32(64)}, {"attention.sliding_window", u32(9)}});
+  ASSERT_TRUE(exaone) << exaone.error().message;
+  EXPECT_EQ(exaone->window_of(2), 9);
+  EXPECT_EQ(exaone->window_of(3), 0);
+  const auto minicpm = read(
+      "minicpm", {{"embedding_scale", std::nullopt}, {"residual_scale", std::nullopt}, {"logit_scale", std::nullopt}});
+  ASSERT_TRUE(minicpm);
+  EXPECT_EQ(minicpm->embedding_scale, 12);
+  EXPECT_FLOAT_EQ(minicpm->residual_scale, 0.7f);
+  EXPECT_FLOAT_EQ(minicpm->logit_divisor, 96 / 256.0f);
 }
 
 TEST(Config, PerLayerNumbers) {

@@ -201,6 +201,18 @@ TEST(Entry, OnePoolEntryPerForwardForEveryArchitecture) {
   }
 }
 
+TEST(Entry, APositionThatTheModelDoesNotKnowIsRefused) {
+  auto decoder = open("gpt2");  // with a table of 200
+  Sequence state = decoder->new_state();
+  const auto text = tokens(200);
+  ASSERT_TRUE(decoder->forward_batch(text, 0, state));
+  const auto beyond = decoder->forward_token(3, 200, state);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(beyond.error().message.find("ends at position 201, the model knows 200"), std::string::npos)
+      << beyond.error().message;
+}
+
 TEST(Entry, NewRandomSmallIsReproducible) {
   for (const Arch* arch : all_archs()) {
     const ModelConfig config = open(std::string(arch->name))->model().config();

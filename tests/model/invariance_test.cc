@@ -33,8 +33,10 @@ const std::vector<std::string>& models() {
 
 // Families that add no step to those above, only other tables and options of the same steps.
 const std::vector<std::string>& models_in_short() {
-  static const std::vector<std::string> names = {"command-r", "glm4",        "mistral3-experts", "olmo2-window",
-                                                 "phi3",      "phi3-window", "smollm3"};
+  static const std::vector<std::string> names = {"command-r", "glm4",         "mistral3-experts", "olmo2-window",
+                                                 "phi3",      "phi3-window",  "smollm3",          "hunyuan-moe",
+                                                 "hy_v3",     "phimoe",       "gptneox",          "falcon-40b",
+                                                 "gpt2",      "stablelm-12b", "minicpm-defaults"};
   return names;
 }
 
@@ -550,8 +552,8 @@ TEST_P(StreamedUnits, OutputsOfSomeRows) {
 
 INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
                          ::testing::Values("llama", "llama-fused-qkv", "qwen2", "gemma3", "granite", "mix-qwen2",
-                                           "tied-q6_k", "phi3", "starcoder2", "cohere2", "deepseek", "glm4moe-groups",
-                                           "ernie4_5-moe-step", "gpt-oss-mxfp4"),
+                                           "tied-q6_k", "phi3", "starcoder2", "cohere2", "phi2", "falcon-40b",
+                                           "deepseek", "glm4moe-groups", "ernie4_5-moe-step", "gpt-oss-mxfp4"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

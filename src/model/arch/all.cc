@@ -6,16 +6,21 @@
 
 namespace stoker::model {
 
-extern const Arch kBailingMoe, kBailingMoe2, kCohere2, kCommandR, kDeepseek, kDots1, kErnie45, kErnie45Moe, kGemma2,
-    kGemma3, kGlm4, kGlm4Moe, kGptOss, kGranite, kGraniteMoe, kLlama, kMinimaxM2, kMistral3, kOlmo2, kOlmoe, kPhi3,
-    kQwen2, kQwen2Moe, kQwen3, kQwen3Moe, kSmolLm3, kStarCoder2;
+extern const Arch kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR, kDeepseek,
+    kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kFalcon, kGemma, kGemma2, kGemma3, kGlm4, kGlm4Moe, kGpt2,
+    kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kLlama, kMinimaxM2,
+    kMiniCpm, kMistral3, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen3,
+    kQwen3Moe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
 
 namespace {
-constexpr const Arch* kArchs[] = {&kBailingMoe, &kBailingMoe2, &kCohere2,    &kCommandR, &kDeepseek,  &kDots1,
-                                  &kErnie45,    &kErnie45Moe,  &kGemma2,     &kGemma3,   &kGlm4,      &kGlm4Moe,
-                                  &kGptOss,     &kGranite,     &kGraniteMoe, &kLlama,    &kMinimaxM2, &kMistral3,
-                                  &kOlmo2,      &kOlmoe,       &kPhi3,       &kQwen2,    &kQwen2Moe,  &kQwen3,
-                                  &kQwen3Moe,   &kSmolLm3,     &kStarCoder2};
+constexpr const Arch* kArchs[] = {
+    &kArcee,      &kBaichuan,   &kBailingMoe,   &kBailingMoe2, &kChatGlm,   &kCodeShell, &kCohere2,   &kCommandR,
+    &kDeepseek,   &kDots1,      &kErnie45,      &kErnie45Moe,  &kExaone,    &kExaone4,   &kFalcon,    &kGemma,
+    &kGemma2,     &kGemma3,     &kGlm4,         &kGlm4Moe,     &kGpt2,      &kGptNeoX,   &kGptOss,    &kGranite,
+    &kGraniteMoe, &kHunyuan3,   &kHunyuanDense, &kHunyuanMoe,  &kInternLm2, &kLlama,     &kMinimaxM2, &kMiniCpm,
+    &kMistral3,   &kNemotron,   &kOlmo2,        &kOlmoe,       &kOrion,     &kPhi2,      &kPhi3,      &kPhiMoe,
+    &kQwen,       &kQwen2,      &kQwen2Moe,     &kQwen3,       &kQwen3Moe,  &kSeedOss,   &kSmolLm3,   &kStableLm,
+    &kStarCoder,  &kStarCoder2, &kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -70,6 +75,29 @@ constexpr TensorSpec kNormedQkMoeTensorTable[] = {
     {"ffn_down_shexp.weight", &LayerWeights::shared_down, Dim::kModel, Dim::kSharedFf, Need::kShared},
 };
 
+// Norms of the feed-forward first, its gate last, for the families that lack them.
+constexpr TensorSpec kBiasedNormTable[] = {
+    {"ffn_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},
+    {"ffn_norm.bias", &LayerWeights::b_ffn_norm, Dim::kModel},
+    {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
+    {"attn_norm.bias", &LayerWeights::b_attn_norm, Dim::kModel},
+    {"attn_qkv.weight", &LayerWeights::wqkv, Dim::kQkv, Dim::kModel, Need::kOptional},
+    {"attn_qkv.bias", &LayerWeights::bqkv, Dim::kQkv, Dim::kModel, Need::kOptional},
+    {"attn_q.weight", &LayerWeights::wq, Dim::kQ, Dim::kModel, Need::kUnlessFused},
+    {"attn_k.weight", &LayerWeights::wk, Dim::kK, Dim::kModel, Need::kUnlessFused},
+    {"attn_v.weight", &LayerWeights::wv, Dim::kV, Dim::kModel, Need::kUnlessFused},
+    {"attn_q.bias", &LayerWeights::bq, Dim::kQ, Dim::kModel, Need::kOptional},
+    {"attn_k.bias", &LayerWeights::bk, Dim::kK, Dim::kModel, Need::kOptional},
+    {"attn_v.bias", &LayerWeights::bv, Dim::kV, Dim::kModel, Need::kOptional},
+    {"attn_output.weight", &LayerWeights::wo, Dim::kModel, Dim::kAttnOut},
+    {"attn_output.bias", &LayerWeights::bo, Dim::kModel, Dim::kModel, Need::kOptional},
+    {"ffn_up.weight", &LayerWeights::up, Dim::kFf},
+    {"ffn_up.bias", &LayerWeights::b_up, Dim::kFf, Dim::kModel, Need::kOptional},
+    {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf},
+    {"ffn_down.bias", &LayerWeights::b_down, Dim::kModel, Dim::kModel, Need::kOptional},
+    {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf},
+};
+
 constexpr KeySpec kRoutingKeyTable[] = {
     kExpertCount,
     kExpertUsedCount,
@@ -104,9 +132,13 @@ constexpr GlobalTensorSpec kUntiedGlobalTable[] = {
 }  // namespace
 
 constexpr size_t kTiedGlobalCount = std::size(kTiedGlobalTable);
+constexpr size_t kBiasedNormCount = std::size(kBiasedNormTable);
 constexpr size_t kGqaTensorCount = std::size(kGqaTensorTable);
 const std::span<const TensorSpec> kGqaTensors = std::span(kGqaTensorTable).first(kGqaTensorCount - 1);
 const std::span<const TensorSpec> kGqaTensorsAndSelectionBias = kGqaTensorTable;
+const std::span<const TensorSpec> kBiasedNormTensors = std::span(kBiasedNormTable).first(kBiasedNormCount - 1);
+const std::span<const TensorSpec> kBiasedNormGatedTensors = kBiasedNormTable;
+const std::span<const TensorSpec> kOneBiasedNormTensors = std::span(kBiasedNormTable).subspan(2, kBiasedNormCount - 3);
 const std::span<const TensorSpec> kNormedQkMoeTensors = kNormedQkMoeTensorTable;
 const std::span<const KeySpec> kRoutingKeys = kRoutingKeyTable;
 const std::span<const GlobalTensorSpec> kTiedGlobals = std::span(kTiedGlobalTable).first(kTiedGlobalCount - 1);
@@ -146,10 +178,16 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.ff_dim[layer];
     case Dim::kTwoFf:
       return 2 * config.ff_dim[layer];
+    case Dim::kHalfFf:
+      return config.ff_dim[layer] / 2;
     case Dim::kHead:
       return config.k_dim;
     case Dim::kHeads:
       return config.n_heads[layer];
+    case Dim::kKvHeads:
+      return config.n_kv_heads[layer];
+    case Dim::kContext:
+      return config.context_length;
     case Dim::kExperts:
       return config.n_experts;
     case Dim::kExpertFf:

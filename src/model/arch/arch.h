@@ -54,8 +54,11 @@ enum class Dim {
   kAttnOut,
   kFf,
   kTwoFf,  ///< Gate and up in one.
+  kHalfFf,
   kHead,
   kHeads,
+  kKvHeads,
+  kContext,
   kRopePairs,
   kExperts,
   kExpertFf,
@@ -71,6 +74,7 @@ enum class Need {
   kDense,        ///< Required in a layer without experts, and unknown in others.
   kExperts,      ///< Required in a layer with experts.
   kShared,       ///< The same, if the model has shared experts.
+  kHeadGains,    ///< Required if ModelConfig::head_gains, unknown otherwise.
 };
 
 /// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols], a
@@ -81,7 +85,7 @@ struct TensorSpec {
                ExpertVector LayerWeights::*>
       slot;
   Dim rows;
-  Dim cols = Dim::kModel;  ///< Of matrices only.
+  Dim cols = Dim::kModel;  ///< Of matrices only; and kHead of a vector for each head.
   Need need = Need::kRequired;
 };
 struct GlobalTensorSpec {
@@ -113,6 +117,9 @@ std::span<const Arch* const> all_archs();
 /// Tables that several families share.
 /// attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN or experts; and exp_probs_b where the file has it.
 extern const std::span<const TensorSpec> kGqaTensors, kGqaTensorsAndSelectionBias;
+/// Of norms with biases: a feed-forward block without a gate, biases where the file has them; kBiasedNormGatedTensors
+/// with a gate and no biases of the feed-forward; kOneBiasedNormTensors without a gate and without a norm before it.
+extern const std::span<const TensorSpec> kBiasedNormTensors, kBiasedNormGatedTensors, kOneBiasedNormTensors;
 /// With norms on q and k heads, without biases; FFN or experts, shared ones, exp_probs_b where the file has it.
 extern const std::span<const TensorSpec> kNormedQkMoeTensors;
 /// Of families whose files say how experts are chosen and weighed, and which layers have them.
@@ -124,8 +131,15 @@ extern const std::span<const GlobalTensorSpec> kBiasedNormGlobals;
 
 /// Whether `layer` may have a tensor of this kind, the fused ones aside.
 inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
+  if (need == Need::kHeadGains) return config.head_gains;
   if (need == Need::kShared) return config.has_experts(layer) && config.shared_width() > 0;
   return need != (config.has_experts(layer) ? Need::kDense : Need::kExperts);
+}
+
+/// Whether the shape of a tensor has columns.
+inline bool has_cols(const TensorSpec& spec) {
+  return std::holds_alternative<Matrix LayerWeights::*>(spec.slot) ||
+         std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) || spec.cols == Dim::kHead;
 }
 
 /// The size that `dim` stands for, in `layer` where that matters.

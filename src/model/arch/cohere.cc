@@ -1,8 +1,7 @@
 // Command R and its successors: attention and feed-forward read the same LayerNorm (without bias) and are added
-// together; logits are scaled. command-r rotates all layers; cohere2 (R7B, A) has a window on three of four layers and
-// rotates those only. Source: the published configurations (Command R, 2024; Command R7B, 2024; Command A,
-// arXiv:2504.00698).
-#include "base/str_cat.h"
+// together; logits are scaled. command-r rotates all layers, and R+ norms q and k heads, each with a gain of its own;
+// cohere2 (R7B, A) has a window on three of four layers and rotates those only. Source: the published configurations
+// (Command R, 2024; Command R7B, 2024; Command A, arXiv:2504.00698).
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
@@ -28,6 +27,8 @@ constexpr TensorSpec kTensors[] = {
     {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf},
     {"ffn_up.weight", &LayerWeights::up, Dim::kFf},
     {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf},
+    {"attn_q_norm.weight", &LayerWeights::q_norm, Dim::kHeads, Dim::kHead, Need::kHeadGains},
+    {"attn_k_norm.weight", &LayerWeights::k_norm, Dim::kKvHeads, Dim::kHead, Need::kHeadGains},
 };
 
 void defaults(ModelConfig& config) {
@@ -46,16 +47,12 @@ Status finish2(ModelConfig& config) {
 }
 Status finish(ModelConfig& config) {
   constexpr int64_t kLayersOfPlus = 64;
-  if (config.n_layers >= kLayersOfPlus) {
-    return Error{ErrorCode::kUnsupported,
-                 str_cat("key command-r.block_count is ", config.n_layers, ": from ", kLayersOfPlus,
-                         " layers on (Command R+) q and k have norms that are not run by this version")};
-  }
+  config.head_gains = config.n_layers >= kLayersOfPlus;
   return finish2(config);
 }
 
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
-  plan.attention(w, layer, {.parallel = true});
+  plan.attention(w, layer, {.qk_norm = true, .parallel = true});
   plan.gated_mlp(w, layer, {});
 }
 void build_layer2(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {

@@ -1,7 +1,8 @@
-// Gemma 2 and 3 (text): norms before and after each block, GeGLU, embeddings times sqrt(dim), layers with a sliding
-// window between layers that see everything. Gemma 2 caps scores and logits; Gemma 3 norms each q and k head instead
-// and rotates sliding layers with a base of their own. Norm gains in the files include the 1 of the original's (1 + w).
-// Sources: Gemma 2 (arXiv:2408.00118), Gemma 3 (arXiv:2503.19786).
+// Gemma 1 without what the others have beyond its GeGLU and scaled embeddings; Gemma 2 and 3 (text): norms before and
+// after each block, GeGLU, embeddings times sqrt(dim), layers with a sliding window between layers that see everything.
+// Gemma 2 caps scores and logits; Gemma 3 norms each q and k head instead and rotates sliding layers with a base of
+// their own. Norm gains in the files include the 1 of the original's (1 + w). Sources: Gemma 2 (arXiv:2408.00118),
+// Gemma 3 (arXiv:2503.19786).
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
@@ -27,6 +28,18 @@ constexpr TensorSpec kTensors[] = {
 constexpr std::span<const TensorSpec> kGemma3Tensors = kTensors;
 constexpr std::span<const TensorSpec> kGemma2Tensors = kGemma3Tensors.first(kGemma3Tensors.size() - 2);
 
+constexpr TensorSpec kGemmaTensors[] = {
+    {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
+    {"attn_q.weight", &LayerWeights::wq, Dim::kQ},
+    {"attn_k.weight", &LayerWeights::wk, Dim::kK},
+    {"attn_v.weight", &LayerWeights::wv, Dim::kV},
+    {"attn_output.weight", &LayerWeights::wo, Dim::kModel, Dim::kAttnOut},
+    {"ffn_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},
+    {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf},
+    {"ffn_up.weight", &LayerWeights::up, Dim::kFf},
+    {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf},
+};
+
 constexpr KeySpec kGemma2Keys[] = {
     {.key = "attention.sliding_window", .field = &ModelConfig::window, .min = 0, .max = 1 << 30},
     {.key = "attn_logit_softcapping", .field = &ModelConfig::attn_softcap, .min = 0, .max = 1e6},
@@ -39,6 +52,7 @@ constexpr KeySpec kGemma3Keys[] = {
     {.key = "rope.freq_base_swa", .field = &ModelConfig::rope_base_swa, .min = 1e-3, .max = 1e15},
 };
 
+void gemma_defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kHalves; }
 void gemma2_defaults(ModelConfig& config) {
   config.rope_pairs = RopePairs::kHalves;
   config.window = 4096;
@@ -63,9 +77,14 @@ Status finish_with(ModelConfig& config, int64_t layers_of_27b) {
   }
   return Ok{};
 }
+Status gemma_finish(ModelConfig& config) { return finish_with(config, 0); }
 Status gemma2_finish(ModelConfig& config) { return finish_with(config, 46); }
 Status gemma3_finish(ModelConfig& config) { return finish_with(config, 62); }
 
+void gemma_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
+  plan.attention(w, layer, {});
+  plan.gated_mlp(w, layer, {.activation = Activation::kGelu});
+}
 void gemma2_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   plan.attention(w, layer, {.post_norm = true});
   plan.gated_mlp(w, layer, {.activation = Activation::kGelu, .post_norm = true});
@@ -77,7 +96,14 @@ void gemma3_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
-extern const Arch kGemma2, kGemma3;
+extern const Arch kGemma, kGemma2, kGemma3;
+const Arch kGemma{.name = "gemma",
+                  .keys = {},
+                  .tensors = kGemmaTensors,
+                  .globals = kTiedGlobals,
+                  .defaults = gemma_defaults,
+                  .finish = gemma_finish,
+                  .build_layer = gemma_layer};
 const Arch kGemma2{.name = "gemma2",
                    .keys = kGemma2Keys,
                    .tensors = kGemma2Tensors,

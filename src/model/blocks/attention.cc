@@ -39,11 +39,16 @@ const float* bias_of(const Vector* own, const Vector* fused, int64_t own_at, int
   return own ? own->data + own_at : fused ? fused->data + fused_at : nullptr;
 }
 
+/// One for all heads, or one for each.
+const float* gain_of(const AttentionSpec& a, const Vector* gain, int64_t at) noexcept {
+  return gain ? gain->data + (gain->n > a.k_dim ? at : 0) : nullptr;
+}
+
 void finish_query(const Step& step, Exec& exec, int64_t r, int64_t head) noexcept {
   const AttentionSpec& a = step.attention;
   const int64_t at = head * a.k_dim;
   float* q = exec.row(Buf::kQkv, r) + a.q_column + at;
-  finish_head(step, exec, {bias_of(a.bq, a.bqkv, at, at), a.q_norm ? a.q_norm->data : nullptr}, r, q);
+  finish_head(step, exec, {bias_of(a.bq, a.bqkv, at, at), gain_of(a, a.q_norm, at)}, r, q);
   if (a.temperature != 0) exec.table->scale(q, temperature_at(a, exec.positions[r]), a.k_dim, q);
 }
 
@@ -56,7 +61,7 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows, int64_t
   const float* v_bias = bias_of(a.bv, a.bqkv, v_at, (a.n_heads + a.n_kv_heads) * a.k_dim + v_at);
   for (int64_t r = rows.row0; r < rows.row0 + rows.n; ++r) {
     float* row = exec.row(Buf::kQkv, r);
-    finish_head(step, exec, {k_bias, a.k_norm ? a.k_norm->data : nullptr}, r, row + a.k_column + k_at);
+    finish_head(step, exec, {k_bias, gain_of(a, a.k_norm, k_at)}, r, row + a.k_column + k_at);
     if (v_bias) t.add(row + a.v_column + v_at, v_bias, a.v_dim, row + a.v_column + v_at);
   }
   const int64_t stride = exec.stride(Buf::kQkv);

@@ -62,9 +62,26 @@ void keep_best_groups(const MoeSpec& moe, double* scores) noexcept {
   for (int64_t i = moe.routing.n_used_groups; i < n_groups; ++i) std::fill_n(scores + order[i] * size, size, kNone);
 }
 
+/// Each of the chosen shares with those that are not chosen before it and within 2 % of it, itself among them.
+void weigh_near(const float* logits, const MoeSpec& moe, const int32_t* chosen, float* weight) noexcept {
+  constexpr double kNear = 0.02;
+  for (int64_t i = 0; i < moe.n_used; ++i) {
+    const auto best = static_cast<double>(logits[chosen[i]]);
+    double sum = 0;
+    for (int64_t e = 0; e < moe.n_experts; ++e) {
+      const auto logit = static_cast<double>(logits[e]);
+      const double scale = std::max(__builtin_fabs(logit), best);
+      const bool taken = std::find(chosen, chosen + i, e) != chosen + i;
+      if (!taken && !((best - logit) / scale > kNear)) sum += math::exp(logit - best);
+    }
+    weight[i] = static_cast<float>(static_cast<double>(moe.routing.scale) / sum);
+  }
+}
+
 /// In double, sums in ascending order, rounded once: the same on every instruction set.
 void weigh(const float* logits, const MoeSpec& moe, const int32_t* chosen, float* weight) noexcept {
   const Routing& routing = moe.routing;
+  if (routing.gating == Gating::kSoftmaxOfNear) return weigh_near(logits, moe, chosen, weight);
   float best = logits[chosen[0]];  // of those that the softmax is over
   if (routing.gating == Gating::kSoftmax) best = *std::max_element(logits, logits + moe.n_experts);
   for (int64_t i = 1; i < moe.n_used; ++i) best = std::max(best, logits[chosen[i]]);

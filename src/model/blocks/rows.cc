@@ -116,6 +116,15 @@ void point_activations(const Step& step, Exec& exec) noexcept {
 
 namespace {
 
+void add_position(const Step& step, Exec& exec, int64_t r) noexcept {
+  const Matrix& table = *step.positions;
+  float *x = exec.row(Buf::kResidual, r), *row = exec.row(Buf::kNormed, r);
+  const int64_t dim = exec.plan->config->dim;
+  exec.table->row[static_cast<size_t>(table.type)](
+      {.w = table.data, .group_bytes = table.group_bytes, .k = dim, .row = exec.positions[r], .out = row});
+  exec.table->add(x, row, dim, x);
+}
+
 void look_up(const Step& step, Exec& exec, const Worker& worker, int64_t r) noexcept {
   const Matrix& table = *step.targets[0].w;
   float* x = exec.row(Buf::kResidual, r);
@@ -142,6 +151,7 @@ void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     float* x = exec.row(Buf::kResidual, r);
     look_up(step, exec, worker, r);
     if (config.embedding_scale != 0) exec.table->scale(x, config.embedding_scale, config.dim, x);
+    if (step.positions) add_position(step, exec, r);
     for (size_t i = 0; i < exec.plan->ropes.size(); ++i) {
       exec.plan->ropes[i].at(exec.positions[r], exec.rope_cos[i] + r * exec.rope_stride,
                              exec.rope_sin[i] + r * exec.rope_stride);
