@@ -32,8 +32,9 @@ TINY_CONTEXT = 256
 N_TINY_TOP = 5
 PROMPT, N_GREEDY = "The capital of France is", 8
 # llama.cpp wants experts in all layers; has switched off the window of Phi-3; has other norms and weights than the
-# original Phi-3.5-MoE; divides MiniCPM's logits by what the original multiplies them with, where files have no key.
-PEER_LACKS = {"ernie4_5-moe-step", "phi3-window", "phimoe", "minicpm-defaults"}
+# original Phi-3.5-MoE; divides MiniCPM's logits by what the original multiplies them with, where files have no key; takes
+# no notice of the epsilon of Qwen2-VL's norms.
+PEER_LACKS = {"ernie4_5-moe-step", "phi3-window", "phimoe", "minicpm-defaults", "qwen2vl"}
 CANDIDATES = 200  # token lists, of which the one whose closest routing decision is widest is taken: no near-ties
 
 

@@ -39,7 +39,8 @@ class Family:
     attn_cap: float | None = None  # soft cap when the key is missing; None: the family has none, 0: off
     final_cap: float | None = None
     wide_layers: int = 0  # the model with so many layers scales scores by sqrt(heads / dim)
-    sinks: bool = False
+    sinks: bool = False  # where the file has them
+    value_scale: bool = False
     gating: str = "softmax"  # or "sigmoid"; "selected": softmax over the selected only; "near": over those near each of
     # the selected and not selected before it; a key may say otherwise
     renormalized: bool = False  # routing weights; a key may say otherwise
@@ -105,6 +106,26 @@ FAMILIES = {
         turned_layers="sliding",
         turned_without_windows=True,
     ),
+    "exaone-moe": Family(
+        qk_norm="head",
+        window_period=4,
+        turned_layers="sliding",
+        gating="sigmoid",
+        keyed_routing=True,
+        sparse_layers=True,
+    ),
+    "mimo2": Family(
+        window_period=1,
+        swa_rope_base=10000.0,
+        sinks=True,
+        value_scale=True,
+        gating="sigmoid",
+        renormalized=True,
+        sparse_layers=True,
+    ),
+    "qwen2vl": Family(),
+    "qwen3vl": Family(qk_norm="head"),
+    "qwen3vlmoe": Family(qk_norm="head", renormalized=True),
     "falcon": Family(layer_norm=True, gated=False, activation="gelu", parallel=True),
     "gemma": Family(activation="gelu", scaled_embedding=True),
     "gpt2": Family(layer_norm=True, gated=False, activation="gelu", positions=True),
@@ -157,6 +178,7 @@ FAMILIES = {
 # Read elsewhere, or without influence on the result.
 IGNORED_KEYS = {"vocab_size", "embedding_length", "block_count", "feed_forward_length", "expert_feed_forward_length"}
 IGNORED_KEYS |= {"expert_shared_feed_forward_length", "expert_shared_count"}
+IGNORED_KEYS |= {"rope.dimension_sections", "n_deepstack_layers"}  # text has the same position on all axes
 GATINGS = {1: "softmax", 2: "sigmoid", 3: "selected"}
 
 
@@ -312,11 +334,11 @@ class Model:
         self.family = family = FAMILIES[file.architecture]
         get = file.get
         self.n_layers, self.dim = get("block_count") - get("nextn_predict_layers", 0), get("embedding_length")
-        self.n_heads = get("attention.head_count")
-        self.n_kv_heads = get("attention.head_count_kv", self.n_heads)
-        self.head_dim = get("attention.key_length", self.dim // self.n_heads)
-        if get("attention.value_length", self.head_dim) != self.head_dim:
-            raise Unsupported("values of another length than keys")
+        self.n_heads = self.per_layer("attention.head_count")
+        self.n_kv_heads = self.per_layer("attention.head_count_kv", self.n_heads)
+        self.head_dim = get("attention.key_length", self.dim // self.n_heads[0])
+        self.value_dim = get("attention.value_length", self.dim // self.n_heads[0])
+        self.value_scale = get("attention.value_scale", 1.0) if family.value_scale else 1.0
         file.keys.setdefault("attention.key_length", self.head_dim)
         usual = "attention.layer_norm_epsilon" if family.layer_norm else "attention.layer_norm_rms_epsilon"
         self.eps = get(family.epsilon_key or usual)
@@ -330,7 +352,7 @@ class Model:
         self.attn_cap = 0.0 if family.attn_cap is None else get("attn_logit_softcapping", family.attn_cap)
         self.final_cap = 0.0 if family.final_cap is None else get("final_logit_softcapping", family.final_cap)
         wide = family.wide_layers and self.n_layers == family.wide_layers
-        self.scale = self.scale or 1 / math.sqrt(self.dim // self.n_heads if wide else self.head_dim)
+        self.scale = self.scale or 1 / math.sqrt(self.dim // self.n_heads[0] if wide else self.head_dim)
         n_ctx = n_ctx or get("context_length")
         truncate = file.architecture != "gpt-oss" if yarn_truncate is None else yarn_truncate
         base = get("rope.freq_base", 10000.0)
@@ -339,6 +361,10 @@ class Model:
             base = get("rope.freq_base_swa", family.swa_rope_base or base)
             self.swa_rope = Rope(file, base, not family.swa_rope_plain, n_ctx, truncate)
         self.reset()
+
+    def per_layer(self, key, *default):
+        value = self.file.get(key, *default)
+        return value if isinstance(value, list) else [value] * self.n_layers
 
     def set_routing(self):
         get, family = self.file.get, self.family
@@ -407,16 +433,17 @@ class Model:
         original = self.file.get("rope.scaling.original_context_length", self.file.get("context_length"))
         return q * (1 + self.temperature * np.log(positions // original + 1))[:, None, None]
 
-    def queries_keys_values(self, x, block):
-        q_dim, kv_dim = self.n_heads * self.head_dim, self.n_kv_heads * self.head_dim
+    def queries_keys_values(self, x, layer):
+        block, n_heads, n_kv_heads = f"blk.{layer}.", self.n_heads[layer], self.n_kv_heads[layer]
+        q_dim, kv_dim = n_heads * self.head_dim, n_kv_heads * self.head_dim
         if block + "attn_qkv.weight" in self.file.tensors:
             q, k, v = np.split(self.file.linear(x, block + "attn_qkv"), [q_dim, q_dim + kv_dim], axis=1)
         else:
             q, k, v = (self.file.linear(x, f"{block}attn_{name}") for name in "qkv")
         if self.family.qk_norm == "full":
             q, k = self.head_norms(q, k, block)
-        q = q.reshape(len(x), self.n_heads, self.head_dim)
-        k, v = (t.reshape(len(x), self.n_kv_heads, self.head_dim) for t in (k, v))
+        q, k = q.reshape(len(x), n_heads, self.head_dim), k.reshape(len(x), n_kv_heads, self.head_dim)
+        v = self.value_scale * v.reshape(len(x), n_kv_heads, self.value_dim)
         present = block + "attn_q_norm.weight" in self.file.tensors
         if self.family.qk_norm == "head" or self.family.qk_norm == "present" and present:
             q, k = self.head_norms(q, k, block)
@@ -424,7 +451,7 @@ class Model:
 
     def attention(self, x, layer, positions):
         block = f"blk.{layer}."
-        q, k, v = self.queries_keys_values(x, block)
+        q, k, v = self.queries_keys_values(x, layer)
         rope = self.swa_rope if self.sliding[layer] else self.rope
         if self.turns(layer):
             q, k = (rope.turn(t, positions, self.family.rope) for t in (q, k))
@@ -439,9 +466,9 @@ class Model:
         if self.sliding[layer]:
             hidden |= distance >= self.window
         sinks = self.file.tensor(block + "attn_sinks.weight") if self.family.sinks else None
-        out = np.empty_like(q)
-        for head in range(self.n_heads):
-            group = head // (self.n_heads // self.n_kv_heads)
+        out = np.empty((*q.shape[:2], self.value_dim))
+        for head in range(q.shape[1]):
+            group = head // (q.shape[1] // k.shape[1])
             scores = np.where(hidden, -np.inf, soft_cap(self.scale * (q[:, head] @ k[:, group].T), self.attn_cap))
             if sinks is not None:  # takes part in the denominator only
                 scores = np.concatenate([scores, np.full((len(x), 1), sinks[head])], axis=1)

@@ -155,6 +155,8 @@ def exaone4(**fields):
     return Shape("exaone4", qk_norm="head", pre_norms=False, post_norms=True, **fields)
 
 
+# Positions of three axes, for pictures, and features of pictures that the first layers get.
+AXES = {"rope.dimension_count": 32, "rope.dimension_sections": [6, 5, 5, 0], "n_deepstack_layers": 2}
 # Where a family asks for many layers.
 DEEP = {"n_layers": 64, "dim": 48, "n_heads": 3, "n_kv_heads": 1, "ff_dim": 64}
 PARALLEL = {"use_parallel_residual": True}
@@ -246,6 +248,38 @@ FAMILIES = {
     "smollm3": Shape("smollm3", n_layers=5, n_tokens=LONG),
     "starcoder2": plain_mlp("starcoder2"),
     "command-r-plus": cohere("command-r", qk_norm="heads", **DEEP),
+    "qwen2vl": Shape(
+        "qwen2vl",
+        biases=("q", "k", "v"),
+        rope_base=1e6,
+        keys={"rope.dimension_count": 16, "rope.dimension_sections": [2, 3, 3, 0]},
+    ),
+    "qwen3vl": Shape("qwen3vl", head_dim=32, qk_norm="head", keys=AXES),
+    "qwen3vlmoe": Shape(
+        "qwen3vlmoe", head_dim=32, qk_norm="head", keys=AXES, experts=Experts(8, used=3, ff_dim=32, ff_key=EXPERT_FF)
+    ),
+    "exaone-moe": Shape(
+        "exaone-moe",
+        n_layers=5,
+        head_dim=24,
+        qk_norm="head",
+        tied=False,
+        experts=Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=80, selection_bias=0.2, layers=(1, 2, 3, 4)),
+        keys=SIGMOID | window(9) | {"expert_shared_count": 1},
+    ),
+    "mimo2": Shape(
+        "mimo2",
+        n_layers=5,
+        head_dim=24,
+        value_dim=16,
+        swa_heads=(4, 1),
+        sinks=True,
+        tied=False,
+        experts=Experts(*(8, 3, 48, EXPERT_FF), selection_bias=0.2, layers=(1, 2, 3, 4)),
+        keys=window(9)
+        | {"attention.sliding_window_pattern": [False, True, True, False, True], "attention.value_scale": 0.7}
+        | {"rope.freq_base_swa": 500.0, "rope.dimension_count": 16, "leading_dense_block_count": 1},
+    ),
     "internlm2": Shape("internlm2", tied=False),
     "xverse": Shape("xverse", n_kv_heads=6, tied=False),
     "baichuan": Shape("baichuan", tied=False, **DEEP | {"n_layers": 32}),  # as many as the 7B: others do not rotate

@@ -56,6 +56,8 @@ class Shape:
     tied: bool = True
     biases: tuple[str, ...] = ()  # of: q k v qkv output, gate up down, head
     fused_qkv: bool = False
+    swa_heads: tuple[int, int] = (0, 0)  # heads and key-value heads of layers that slide by the key's list; 0: as others
+    value_dim: int = 0  # 0: as head_dim
     qk_norm: str = ""  # "head": over each head; "heads": with gains of their own; "full": over the whole vector
     post_norms: bool = False
     pre_norms: bool = True
@@ -168,7 +170,7 @@ class ModelWriter:
         self.global_tensors()
         s = self.shape
         for layer in range(s.n_layers + s.n_draft_layers):
-            self.attention(f"blk.{layer}.")
+            self.attention(f"blk.{layer}.", *self.heads(layer))
             sparse = s.experts and (s.experts.layers is None or layer in s.experts.layers)
             self.feed_forward(f"blk.{layer}.", s.experts if sparse else None)
             if layer >= s.n_layers:
@@ -181,10 +183,10 @@ class ModelWriter:
             "embedding_length": s.dim,
             "block_count": s.n_layers + s.n_draft_layers,
             "feed_forward_length": s.ff_dim * s.ff_key_factor,
-            "attention.head_count": s.n_heads,
-            "attention.head_count_kv": s.n_kv_heads,
+            "attention.head_count": self.per_layer(0),
+            "attention.head_count_kv": self.per_layer(1),
             "attention.key_length": s.head_dim,
-            "attention.value_length": s.head_dim,
+            "attention.value_length": s.value_dim or s.head_dim,
             s.epsilon_key or f"attention.layer_norm_{'' if s.layer_norm else 'rms_'}epsilon": s.norm_eps,
             "rope.freq_base": s.rope_base,
             "vocab_size": s.n_vocab,
@@ -200,6 +202,17 @@ class ModelWriter:
                 keys["expert_shared_feed_forward_length"] = s.experts.shared_ff_dim
         for key, value in (keys | s.keys).items():
             self.key(f"{s.arch}.{key}", value)
+
+    def heads(self, layer):
+        """(heads, key-value heads)"""
+        s = self.shape
+        slides = s.swa_heads[0] and s.keys["attention.sliding_window_pattern"][layer]
+        return s.swa_heads if slides else (s.n_heads, s.n_kv_heads)
+
+    def per_layer(self, which):
+        s = self.shape
+        all_layers = [self.heads(layer)[which] for layer in range(s.n_layers + s.n_draft_layers)]
+        return all_layers if s.swa_heads[0] else all_layers[0]
 
     def key(self, key, value):
         add = {bool: self.file.add_bool, int: self.file.add_uint32, float: self.file.add_float32}
@@ -253,9 +266,10 @@ class ModelWriter:
         for name, values in s.vectors.items():
             self.file.add_tensor(name, np.array(values, np.float32))
 
-    def attention(self, block):
+    def attention(self, block, n_heads, n_kv_heads):
         s = self.shape
-        q_dim, kv_dim = s.n_heads * s.head_dim, s.n_kv_heads * s.head_dim
+        value_dim = s.value_dim or s.head_dim
+        q_dim, kv_dim = n_heads * s.head_dim, n_kv_heads * s.head_dim
         if s.pre_norms:
             self.block_norm(block + "attn_norm")
         if s.second_norm:
@@ -265,17 +279,17 @@ class ModelWriter:
         else:
             self.linear(block + "attn_q", q_dim, s.dim, bias="q")
             self.linear(block + "attn_k", kv_dim, s.dim, bias="k")
-            self.linear(block + "attn_v", kv_dim, s.dim, bias="v")
-        self.linear(block + "attn_output", s.dim, q_dim, bias="output")
+            self.linear(block + "attn_v", n_kv_heads * value_dim, s.dim, bias="v")
+        self.linear(block + "attn_output", s.dim, n_heads * value_dim, bias="output")
         if s.qk_norm == "heads":
-            for name, n_heads in (("q", s.n_heads), ("k", s.n_kv_heads)):
-                gains = self.random.uniform((n_heads, s.head_dim), std=0.2, mean=1.0)
+            for name, n in (("q", n_heads), ("k", n_kv_heads)):
+                gains = self.random.uniform((n, s.head_dim), std=0.2, mean=1.0)
                 self.file.add_tensor(f"{block}attn_{name}_norm.weight", gains)
         elif s.qk_norm:
             self.norm(block + "attn_q_norm", s.head_dim if s.qk_norm == "head" else q_dim)
             self.norm(block + "attn_k_norm", s.head_dim if s.qk_norm == "head" else kv_dim)
         if s.sinks:
-            self.vector(block + "attn_sinks.weight", s.n_heads, std=1.5)
+            self.vector(block + "attn_sinks.weight", n_heads, std=1.5)
 
     def draft(self, block):
         """What makes a layer one that predicts a further token; engines may leave it unread."""

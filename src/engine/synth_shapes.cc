@@ -113,6 +113,20 @@ constexpr SynthKey kTinyHalf[] = {{"rope.dimension_count", 32}};
 constexpr SynthKey kTinyHunyuan3[] = {{"expert_count", 16},          {"expert_used_count", 4},
                                       {"expert_weights_norm", true}, {"expert_feed_forward_length", 256},
                                       {"expert_weights_scale", 2.5}, {"leading_dense_block_count", 1}};
+constexpr SynthKey kTinyExaoneMoe[] = {{"expert_count", 16},
+                                       {"expert_used_count", 4},
+                                       {"expert_weights_norm", true},
+                                       {"expert_feed_forward_length", 256},
+                                       {"leading_dense_block_count", 1},
+                                       {"attention.sliding_window", 128}};
+constexpr SynthKey kTinyMimo[] = {{"expert_count", 16},
+                                  {"expert_used_count", 4},
+                                  {"expert_feed_forward_length", 256},
+                                  {"leading_dense_block_count", 1},
+                                  {"attention.sliding_window", 128},
+                                  {"attention.sliding_window_pattern", 2},
+                                  {"attention.value_scale", 0.7}};
+constexpr std::string_view kSinks[] = {"attn_sinks.weight"};
 constexpr SynthKey kTinyPhiMoe[] = {
     {"expert_count", 16}, {"expert_used_count", 2}, {"attention.layer_norm_rms_epsilon", 1e-5}};
 constexpr SynthKey kTinyExperts[] = {{"expert_count", 16}, {"expert_used_count", 4}};
@@ -226,6 +240,8 @@ constexpr SynthShape kShapes[] = {
      1e-5,
      {},
      kPlainMlpBiases},
+    {"qwen2.5-vl-3b", "qwen2vl", "qwen2", 151936, 36, 2048, 11008, 16, 2, 128, 128000, 1e6, 1e-6, {}, kQkvBias},
+    {"qwen3-vl-4b", "qwen3vl", "qwen2", 151936, 36, 2560, 9728, 32, 8, 128, 262144, 5e6, 1e-6},
     {"internlm2.5-7b", "internlm2", "gpt-2", 92544, 32, 4096, 14336, 32, 8, 128, k32K, 1e6, 1e-5},
     {"exaone-4-1.2b", "exaone4", "exaone4", 102400, 30, 2048, 4096, 32, 8, 64, 65536, 1e6, 1e-5},
     {"exaone-4-32b", "exaone4", "exaone4", 102400, 64, 5120, 27392, 40, 8, 128, k128K, 1e6, 1e-5, kExaone32B, kUntied},
@@ -306,6 +322,11 @@ constexpr SynthShape kShapes[] = {
     {"tiny-nemotron", "nemotron", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyHalf},
     {"tiny-gpt2", "gpt2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
     {"tiny-starcoder", "starcoder", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
+    {"tiny-qwen2vl", "qwen2vl", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kQkvBias},
+    {"tiny-qwen3vl", "qwen3vl", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-qwen3vlmoe", "qwen3vlmoe", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExpertsFf, kUntied},
+    {"tiny-exaone-moe", "exaone-moe", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExaoneMoe},
+    {"tiny-mimo2", "mimo2", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyMimo, kSinks},
     {"tiny-gpt-oss", "gpt-oss", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyGptOss, {}, "mxfp4"},
 };
 

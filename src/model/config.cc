@@ -62,6 +62,7 @@ constexpr RefusedKey kRefused[] = {
     {"attention.clamp_kqv", 0, 0, "clamped q, k and v"},
     {"attention.temperature_scale", 0, 0, "query temperature"},
     {"attention.scale", 0, 0, "an attention scale of its own"},
+    {"attention.value_scale", 0, 1, "scaled values"},
     {"logit_scale", 0, 0, "scaled logits"},
     {"residual_scale", 0, 0, "scaled residuals"},
     {"embedding_scale", 0, 0, "scaled embeddings"},

@@ -91,6 +91,7 @@ struct ModelConfig {
   float final_softcap = 0;     ///< final_logit_softcapping; 0: none.
   bool parallel = false;       ///< use_parallel_residual: attention and feed-forward read the same.
   bool head_gains = false;     ///< Norms of q and k have a gain of its own for each head.
+  float value_scale = 0;       ///< attention.value_scale: multiplies values; 0: none.
   float embedding_scale = 0;   ///< embedding_scale: multiplies token embeddings; 0: none.
   float residual_scale = 0;    ///< residual_scale: multiplies what a block adds; 0: none.
   float logit_divisor = 0;  ///< logit_scale, or its inverse where that multiplies: what logits are divided by; 0: none.

@@ -152,7 +152,8 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.k_column = round_up(spec.n_heads * spec.k_dim, unit);
   spec.v_column = spec.k_column + round_up(spec.n_kv_heads * spec.k_dim, unit);
   spec.bq = present(w.bq), spec.bk = present(w.bk), spec.bv = present(w.bv), spec.bqkv = present(w.bqkv);
-  if (options.sinks) spec.sinks = &w.sinks;
+  if (options.sinks) spec.sinks = present(w.sinks);
+  spec.value_scale = config_.value_scale;
   if (options.qk_norm || options.late_qk_norm) spec.q_norm = present(w.q_norm), spec.k_norm = present(w.k_norm);
   spec.late_norm = options.late_qk_norm;
   if (options.temperature) spec.temperature = config_.attn_temperature;

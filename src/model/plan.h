@@ -76,6 +76,7 @@ struct AttentionSpec {
   const Vector *bq = nullptr, *bk = nullptr, *bv = nullptr, *bqkv = nullptr, *q_norm = nullptr, *k_norm = nullptr;
   const Vector* sinks = nullptr;
   bool late_norm = false;  ///< q_norm and k_norm come after the rotation.
+  float value_scale = 0;   ///< Multiplies values; 0: none.
   float temperature = 0;   ///< Queries at position p times 1 + temperature * log(1 + floor(p / temperature_length)).
   int64_t temperature_length = 0;
   KvLayout::Layer kv;

@@ -74,6 +74,12 @@ class RandomModelWriter {
     u32("rope.dimension_count", config_.rope_dims);
     f32(config_.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", config_.norm_eps);
     f32("rope.freq_base", config_.rope_base);
+    if (config_.any_sliding()) {
+      gguf::Array pattern{.element = gguf::ValueType::kI32, .ints = {}, .floats = {}, .strings = {}};
+      for (const bool sliding : config_.sliding) pattern.ints.push_back(sliding);
+      writer_.add(str_cat(config_.arch->name, ".attention.sliding_window_pattern"),
+                  {gguf::ValueType::kArray, std::move(pattern)});
+    }
     for (const KeySpec& spec : config_.arch->keys) {
       if (auto number = std::get_if<int64_t ModelConfig::*>(&spec.field)) u32(spec.key, config_.*(*number));
       if (auto flag = std::get_if<bool ModelConfig::*>(&spec.field)) {
@@ -111,6 +117,8 @@ Result<std::string> random_model(ModelConfig config, int64_t n_layers, int64_t v
                                                       " tokens; wanted 1 to 64 and 1 to 65536")};
   }
   config.n_layers = config.n_file_layers = n_layers;
+  config.sliding.resize(static_cast<size_t>(n_layers));
+  for (PerLayer* sizes : {&config.n_heads, &config.n_kv_heads, &config.ff_dim}) sizes->values.resize(1);
   config.n_vocab = vocab;
   return RandomModelWriter(config, seed).write();
 }

@@ -249,6 +249,8 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"command-r7b", 8.03e9},
                                                    {"command-r-35b", 34.98e9},
                                                    {"starcoder2-3b", 3.03e9},
+                                                   {"qwen2.5-vl-3b", 3.086e9},
+                                                   {"qwen3-vl-4b", 4.02e9},
                                                    {"internlm2.5-7b", 7.74e9},
                                                    {"exaone-4-1.2b", 1.28e9},
                                                    {"exaone-4-32b", 32.0e9},

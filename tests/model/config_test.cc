@@ -160,6 +160,17 @@ TEST(Config, LayersThatAreRotated) {
   EXPECT_EQ(cohere->window_of(3), 0);
 }
 
+TEST(Config, LayersWithHeadsOfTheirOwn) {
+  const auto mimo = read("mimo2", {});
+  ASSERT_TRUE(mimo) << mimo.error().message;
+  EXPECT_EQ(mimo->n_heads[0], 6);
+  EXPECT_EQ(mimo->n_heads[1], 4);
+  EXPECT_EQ(mimo->window_of(0), 0);
+  EXPECT_EQ(mimo->window_of(1), 9);
+  expect_refused("mimo2", {{"attention.sliding_window_pattern", std::nullopt}}, {"sliding_window_pattern", "missing"});
+  expect_refused("llama", {{"attention.value_scale", f32(0.7)}}, {"llama.attention.value_scale"});
+}
+
 TEST(Config, WhatTheNumberOfLayersSays) {
   EXPECT_FALSE(read("command-r", {})->head_gains);
   EXPECT_TRUE(read("command-r", {{"block_count", u32(64)}})->head_gains);

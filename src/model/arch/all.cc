@@ -7,20 +7,20 @@
 namespace stoker::model {
 
 extern const Arch kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR, kDeepseek,
-    kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kFalcon, kGemma, kGemma2, kGemma3, kGlm4, kGlm4Moe, kGpt2,
-    kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kLlama, kMinimaxM2,
-    kMiniCpm, kMistral3, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen3,
-    kQwen3Moe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
+    kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe, kFalcon, kGemma, kGemma2, kGemma3, kGlm4, kGlm4Moe,
+    kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kLlama, kMimo2,
+    kMinimaxM2, kMiniCpm, kMistral3, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe,
+    kQwen2Vl, kQwen3, kQwen3Moe, kQwen3Vl, kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
 
 namespace {
 constexpr const Arch* kArchs[] = {
-    &kArcee,      &kBaichuan,   &kBailingMoe,   &kBailingMoe2, &kChatGlm,   &kCodeShell, &kCohere2,   &kCommandR,
-    &kDeepseek,   &kDots1,      &kErnie45,      &kErnie45Moe,  &kExaone,    &kExaone4,   &kFalcon,    &kGemma,
-    &kGemma2,     &kGemma3,     &kGlm4,         &kGlm4Moe,     &kGpt2,      &kGptNeoX,   &kGptOss,    &kGranite,
-    &kGraniteMoe, &kHunyuan3,   &kHunyuanDense, &kHunyuanMoe,  &kInternLm2, &kLlama,     &kMinimaxM2, &kMiniCpm,
-    &kMistral3,   &kNemotron,   &kOlmo2,        &kOlmoe,       &kOrion,     &kPhi2,      &kPhi3,      &kPhiMoe,
-    &kQwen,       &kQwen2,      &kQwen2Moe,     &kQwen3,       &kQwen3Moe,  &kSeedOss,   &kSmolLm3,   &kStableLm,
-    &kStarCoder,  &kStarCoder2, &kXverse};
+    &kArcee,     &kBaichuan,   &kBailingMoe, &kBailingMoe2,  &kChatGlm,    &kCodeShell, &kCohere2,    &kCommandR,
+    &kDeepseek,  &kDots1,      &kErnie45,    &kErnie45Moe,   &kExaone,     &kExaone4,   &kExaoneMoe,  &kFalcon,
+    &kGemma,     &kGemma2,     &kGemma3,     &kGlm4,         &kGlm4Moe,    &kGpt2,      &kGptNeoX,    &kGptOss,
+    &kGranite,   &kGraniteMoe, &kHunyuan3,   &kHunyuanDense, &kHunyuanMoe, &kInternLm2, &kLlama,      &kMimo2,
+    &kMinimaxM2, &kMiniCpm,    &kMistral3,   &kNemotron,     &kOlmo2,      &kOlmoe,     &kOrion,      &kPhi2,
+    &kPhi3,      &kPhiMoe,     &kQwen,       &kQwen2,        &kQwen2Moe,   &kQwen2Vl,   &kQwen3,      &kQwen3Moe,
+    &kQwen3Vl,   &kQwen3VlMoe, &kSeedOss,    &kSmolLm3,      &kStableLm,   &kStarCoder, &kStarCoder2, &kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},

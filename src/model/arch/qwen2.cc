@@ -1,5 +1,6 @@
-// Qwen1.5, Qwen2, Qwen2.5, QwQ and distills on them: pre-norm, grouped-query attention with biases on q, k and v,
-// rotation of half-split pairs, SwiGLU. Source: Qwen2 technical report (arXiv:2407.10671).
+// Qwen1.5, Qwen2, Qwen2.5, QwQ and distills on them, and the text part of Qwen2-VL and 2.5-VL (text has the same
+// position on all axes): pre-norm, grouped-query attention with biases on q, k and v, rotation of half-split pairs,
+// SwiGLU. Source: Qwen2 technical report (arXiv:2407.10671).
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
@@ -15,7 +16,7 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
-extern const Arch kQwen2;
+extern const Arch kQwen2, kQwen2Vl;
 const Arch kQwen2{.name = "qwen2",
                   .keys = {},
                   .tensors = kGqaTensors,
@@ -23,5 +24,12 @@ const Arch kQwen2{.name = "qwen2",
                   .defaults = defaults,
                   .finish = nullptr,
                   .build_layer = build_layer};
+const Arch kQwen2Vl{.name = "qwen2vl",
+                    .keys = {},
+                    .tensors = kGqaTensors,
+                    .globals = kTiedGlobals,
+                    .defaults = defaults,
+                    .finish = nullptr,
+                    .build_layer = build_layer};
 
 }  // namespace stoker::model

@@ -33,7 +33,7 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
-extern const Arch kQwen3;
+extern const Arch kQwen3, kQwen3Vl;
 const Arch kQwen3{.name = "qwen3",
                   .keys = {},
                   .tensors = kTensors,
@@ -41,5 +41,12 @@ const Arch kQwen3{.name = "qwen3",
                   .defaults = defaults,
                   .finish = nullptr,
                   .build_layer = build_layer};
+const Arch kQwen3Vl{.name = "qwen3vl",
+                    .keys = {},
+                    .tensors = kTensors,
+                    .globals = kTiedGlobals,
+                    .defaults = defaults,
+                    .finish = nullptr,
+                    .build_layer = build_layer};
 
 }  // namespace stoker::model

@@ -44,7 +44,7 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
-extern const Arch kQwen3Moe;
+extern const Arch kQwen3Moe, kQwen3VlMoe;
 const Arch kQwen3Moe{.name = "qwen3moe",
                      .keys = kKeys,
                      .tensors = kTensors,
@@ -52,5 +52,12 @@ const Arch kQwen3Moe{.name = "qwen3moe",
                      .defaults = defaults,
                      .finish = finish,
                      .build_layer = build_layer};
+const Arch kQwen3VlMoe{.name = "qwen3vlmoe",
+                       .keys = kKeys,
+                       .tensors = kTensors,
+                       .globals = kTiedGlobals,
+                       .defaults = defaults,
+                       .finish = finish,
+                       .build_layer = build_layer};
 
 }  // namespace stoker::model

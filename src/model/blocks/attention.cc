@@ -62,7 +62,9 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows, int64_t
   for (int64_t r = rows.row0; r < rows.row0 + rows.n; ++r) {
     float* row = exec.row(Buf::kQkv, r);
     finish_head(step, exec, {k_bias, gain_of(a, a.k_norm, k_at)}, r, row + a.k_column + k_at);
-    if (v_bias) t.add(row + a.v_column + v_at, v_bias, a.v_dim, row + a.v_column + v_at);
+    float* v = row + a.v_column + v_at;
+    if (v_bias) t.add(v, v_bias, a.v_dim, v);
+    if (a.value_scale != 0) t.scale(v, a.value_scale, a.v_dim, v);
   }
   const int64_t stride = exec.stride(Buf::kQkv);
   const auto store = [&](int64_t row0, int n, int position) {
