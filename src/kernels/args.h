@@ -81,6 +81,8 @@ struct AttentionArgs {
   int k_dim, v_dim;  ///< Multiples of 8.
   float scale;       ///< Multiplies the score.
   float softcap;     ///< 0: none.
+  /// V of a position is the first v_dim dimensions of its K, v_dim a multiple of 16; v_offset is not read.
+  bool values_in_keys = false;
   const AttentionQuery* queries;
   int n_queries;
   const std::byte* const* pages;

@@ -6,8 +6,9 @@ namespace stoker::kernels {
 
 static_assert(AttentionScratch::kQueries == kMaxQueries);
 
-int64_t attention_scratch_bytes(int k_dim, int v_dim) {
-  return AttentionScratch(k_dim, v_dim).total * static_cast<int64_t>(sizeof(float));
+int64_t attention_scratch_bytes(int k_dim, int v_dim, bool values_in_keys) {
+  const AttentionScratch scratch(k_dim, v_dim);
+  return (values_in_keys ? scratch.latent_total : scratch.total) * static_cast<int64_t>(sizeof(float));
 }
 
 int64_t kv_tile_bytes(KvType type, int dim) {

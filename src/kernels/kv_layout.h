@@ -47,6 +47,8 @@ struct AttentionScratch {
 
   int64_t padded_k, padded_v;  ///< Dimensions rounded up to 32.
   int64_t q, k_panel, v_panel, scores, out, stats, total;
+  // Where values are in keys: a tile in f32, and weights and results with the queries as lanes.
+  int64_t tile, turned_weights, turned_out, latent_total;
 
   constexpr AttentionScratch(int k_dim, int v_dim)
       : padded_k((k_dim + 31) / 32 * 32),
@@ -57,7 +59,11 @@ struct AttentionScratch {
         scores(v_panel + kTilePositions * kPanelDims),
         out(scores + kQueries * kTilePositions),
         stats(out + kQueries * padded_v),
-        total(stats + 8 * kQueries) {}
+        total(stats + 8 * kQueries),
+        tile(total),
+        turned_weights(tile + kTilePositions * padded_k),
+        turned_out(turned_weights + kQueries * kTilePositions),
+        latent_total(turned_out + kQueries * padded_v) {}
 };
 
 /// What some tiles give a few queries before the division, in floats from its start: the largest score, the sum of the

@@ -78,8 +78,8 @@ ActForm activation_form(gguf::TensorType type);
 /// block.
 int64_t group_bytes(gguf::TensorType type, int64_t k);
 
-/// Scratch of one worker for attention over heads of these dimensions.
-int64_t attention_scratch_bytes(int k_dim, int v_dim);
+/// Scratch of one worker for attention over heads of these dimensions; with AttentionArgs::values_in_keys or without.
+int64_t attention_scratch_bytes(int k_dim, int v_dim, bool values_in_keys = false);
 /// Most queries in one AttentionArgs.
 inline constexpr int kMaxQueries = 64;
 /// Bytes of one K (or V) tile of one KV head.

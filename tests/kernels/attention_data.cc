@@ -132,7 +132,7 @@ std::vector<float> run_attention(const Table& table, const KvPages& kv, const st
                     .end = query.end,
                     .sink = query.has_sink ? &query.sink : nullptr});
   }
-  Scratch scratch(attention_scratch_bytes(shape.k_dim, shape.v_dim));
+  Scratch scratch(attention_scratch_bytes(shape.k_dim, shape.v_dim, shape.values_in_keys));
   for (size_t first = 0; first < list.size(); first += static_cast<size_t>(group)) {
     const size_t n = std::min(static_cast<size_t>(group), list.size() - first);
     table.attention({.type = shape.type,
@@ -140,6 +140,7 @@ std::vector<float> run_attention(const Table& table, const KvPages& kv, const st
                      .v_dim = shape.v_dim,
                      .scale = options.scale,
                      .softcap = options.softcap,
+                     .values_in_keys = shape.values_in_keys,
                      .queries = list.data() + first,
                      .n_queries = static_cast<int>(n),
                      .pages = kv.pages(),
@@ -168,13 +169,15 @@ std::vector<float> run_in_parts(const Table& table, const KvPages& kv, const std
   const int64_t end = (queries.back().end + kTilePositions - 1) / kTilePositions;
   const AttentionPart part(n, shape.v_dim);
   const auto bytes = [&](int64_t n_parts) { return n_parts * part.total * static_cast<int64_t>(sizeof(float)); };
-  Scratch scratch(attention_scratch_bytes(shape.k_dim, shape.v_dim)), one(bytes(1)), two(bytes(1)), rest(bytes(end));
+  Scratch scratch(attention_scratch_bytes(shape.k_dim, shape.v_dim, shape.values_in_keys)), one(bytes(1)),
+      two(bytes(1)), rest(bytes(end));
   const auto floats_of = [](Scratch& memory) { return reinterpret_cast<float*>(memory.data()); };
   AttentionArgs args{.type = shape.type,
                      .k_dim = shape.k_dim,
                      .v_dim = shape.v_dim,
                      .scale = options.scale,
                      .softcap = options.softcap,
+                     .values_in_keys = shape.values_in_keys,
                      .queries = list.data(),
                      .n_queries = n,
                      .pages = kv.pages(),

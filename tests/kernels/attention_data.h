@@ -12,6 +12,7 @@ struct HeadShape {
   KvType type = KvType::kF16;
   int k_dim = 64;
   int v_dim = 64;
+  bool values_in_keys = false;
 };
 std::string name_of(const HeadShape& shape);
 /// Dimension `d` of a head's K or V as a cache of `type` gives it back; bf16 without its rule for tiny numbers.

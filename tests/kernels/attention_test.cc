@@ -93,25 +93,58 @@ TEST(Attention, QueriesThatSeeUnrelatedPlaces) {
 
 TEST(Attention, PartsMergedLaterGiveTheSameBits) {
   for (KvType type : kTypes) {
-    const HeadShape shape{type, 32, 40};
-    KvPages kv(shape, 448);
-    ASSERT_TRUE(kv.store(scalar_table(), 0, 440));
-    kv.poison(440, 448);
-    for (int64_t window : {0, 200}) {
-      for (int n : {1, 7}) {
-        const std::vector<Query> queries = prefill(shape, 440 - n, n, window, true);
-        const Options options{.softcap = n == 7 ? 15.0f : 0.0f};
-        const std::vector<uint32_t> expected = bits(run_attention(scalar_table(), kv, queries, options, 1));
-        const int64_t tiles = 7 - queries.front().begin / kTilePositions;
-        for (const Table* table : runnable_tables()) {
-          for (auto [alone, goes_on] : {std::pair{1, 0}, {1, 1}, {2, 1}, {3, 0}, {1, static_cast<int>(tiles) - 1}}) {
-            ASSERT_EQ(bits(run_in_parts(*table, kv, queries, options, alone, goes_on)), expected)
-                << isa_name(table->isa) << ' ' << name_of(shape) << ", " << alone << " + " << goes_on << " of "
-                << tiles;
+    for (const HeadShape& shape : {HeadShape{type, 32, 40}, {type, 56, 48, true}}) {
+      KvPages kv(shape, 448);
+      ASSERT_TRUE(kv.store(scalar_table(), 0, 440));
+      kv.poison(440, 448);
+      for (int64_t window : {0, 200}) {
+        for (int n : {1, 7}) {
+          const std::vector<Query> queries = prefill(shape, 440 - n, n, window, true);
+          const Options options{.softcap = n == 7 ? 15.0f : 0.0f};
+          const std::vector<uint32_t> expected = bits(run_attention(scalar_table(), kv, queries, options, 1));
+          const int64_t tiles = 7 - queries.front().begin / kTilePositions;
+          for (const Table* table : runnable_tables()) {
+            for (auto [alone, goes_on] : {std::pair{1, 0}, {1, 1}, {2, 1}, {3, 0}, {1, static_cast<int>(tiles) - 1}}) {
+              ASSERT_EQ(bits(run_in_parts(*table, kv, queries, options, alone, goes_on)), expected)
+                  << isa_name(table->isa) << ' ' << name_of(shape) << ", " << alone << " + " << goes_on << " of "
+                  << tiles;
+            }
           }
         }
       }
     }
+  }
+}
+
+TEST(Attention, ValuesInKeysSameBits) {
+  for (KvType type : kTypes) {
+    for (auto [k_dim, v_dim] : {std::pair{24, 16}, {56, 48}, {576, 512}}) {
+      const HeadShape shape{type, k_dim, v_dim, true};
+      KvPages kv(shape, 256);
+      ASSERT_TRUE(kv.store(scalar_table(), 0, 200));
+      kv.poison(200, 256);
+      const bool wide = k_dim > 500;
+      const int few[] = {16, 64}, all[] = {1, 3, 8, 16, 17, 33, 48, 64};
+      const std::span<const int> groups = wide ? std::span<const int>(few) : std::span<const int>(all);
+      expect_scalar_bits(kv, heads(shape, wide ? 16 : 40, 0, 200, 7, true), {.softcap = 20.0f}, groups);
+      expect_scalar_bits(kv, prefill(shape, 125, wide ? 8 : 40, 0, true), {}, groups);
+      expect_scalar_bits(kv, prefill(shape, 125, wide ? 8 : 40, 90, false), {}, groups);
+    }
+  }
+}
+
+TEST(Attention, ValuesInKeysAreThoseOfATwin) {
+  for (KvType type : kTypes) {
+    const HeadShape shape{type, 40, 32, true}, twin{type, 40, 32, false};
+    KvPages kv(shape, 200), both(twin, 200);
+    for (size_t i = 0; i < 200; ++i) std::copy_n(&kv.k[i * 40], 32, &both.v[i * 32]);
+    both.k = kv.k;
+    ASSERT_TRUE(kv.store(scalar_table(), 0, 200));
+    ASSERT_TRUE(both.store(scalar_table(), 0, 200));
+    const auto queries = prefill(shape, 150, 25, 0, true);
+    EXPECT_EQ(bits(run_attention(scalar_table(), kv, queries, {}, 50)),
+              bits(run_attention(scalar_table(), both, queries, {}, 50)))
+        << name_of(shape);
   }
 }
 

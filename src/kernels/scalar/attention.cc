@@ -75,6 +75,16 @@ float score(const AttentionArgs& a, const float* q, const std::byte* k_tile, int
   return a.softcap > 0.0f ? a.softcap * tanh(scaled * (1.0f / a.softcap)) : scaled;
 }
 
+/// Dimension `d` of V at position `p`.
+template <KvType kType>
+float value(const AttentionArgs& a, int64_t tile, int d, int p) {
+  if (a.values_in_keys) {
+    return kv_value<kType>(a.pages[tile] + a.k_offset, a.k_dim, kv_k_index(kType, d, p), kv_k_scale_index(d, p));
+  }
+  const int64_t index = kv_v_index(kType, kv_padded_dim(kType, a.v_dim), d, p);
+  return kv_value<kType>(a.pages[tile] + a.v_offset, a.v_dim, index, kv_v_scale_index(a.v_dim, d, p));
+}
+
 /// The running result of one query: `out` holds the unnormalized sum of the values. The sum 0 is that of no tile.
 struct Running {
   float max = std::numeric_limits<float>::lowest(), sum = 0.0f;
@@ -102,7 +112,6 @@ void add_tile(const AttentionArgs& a, const AttentionQuery& query, int64_t tile,
   const Visible seen = visible_positions(query, tile);
   if (seen.begin >= seen.end) return;
   const std::byte* k_tile = a.pages[tile] + a.k_offset;
-  const std::byte* v_tile = a.pages[tile] + a.v_offset;
   float weights[kTile] = {};
   float max = -std::numeric_limits<float>::infinity();
   for (int p = seen.begin; p < seen.end; ++p) {
@@ -115,13 +124,9 @@ void add_tile(const AttentionArgs& a, const AttentionQuery& query, int64_t tile,
     if (kType == KvType::kBf16) weights[p] = round_bf16(weights[p]);
     lanes[p % 16] += weights[p];
   }
-  const int padded = kv_padded_dim(kType, a.v_dim);
   merge(running, max, sum_lanes(lanes), a.v_dim, [&](int d) {
     return chain<kType>(
-        seen.begin, seen.end, [&](int p) { return weights[p]; },
-        [&](int p) {
-          return kv_value<kType>(v_tile, a.v_dim, kv_v_index(kType, padded, d, p), kv_v_scale_index(a.v_dim, d, p));
-        });
+        seen.begin, seen.end, [&](int p) { return weights[p]; }, [&](int p) { return value<kType>(a, tile, d, p); });
   });
 }
 

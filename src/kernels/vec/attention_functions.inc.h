@@ -3,12 +3,15 @@
 void attention(const AttentionArgs& a) noexcept {
   switch (a.type) {
     case KvType::kF16:
+      if (a.values_in_keys) return attend_latent<HalfCache>(a);
       return attend_chain<HalfCache, Direct<HalfCache>>(a);
     case KvType::kBf16:
-      return attend<Pairs>(a);
+      return a.values_in_keys ? attend_latent<PairCache>(a) : attend<Pairs>(a);
     case KvType::kF32:
+      if (a.values_in_keys) return attend_latent<FloatCache>(a);
       return attend_chain<FloatCache, Direct<FloatCache>>(a);
     case KvType::kQ8_0:
+      if (a.values_in_keys) return attend_latent<ByteCache>(a);
       return attend_chain<ByteCache, DirectBytes>(a);
   }
 }
