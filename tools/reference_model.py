@@ -11,6 +11,8 @@ import gguf
 import numpy as np
 from gguf.quants import dequantize
 
+from reference_latent import LatentAttention
+
 YARN_BETA_FAST, YARN_BETA_SLOW = 32.0, 1.0
 SMALLEST_WEIGHT_SUM = 6.103515625e-5  # of routing weights before they are renormalized: the smallest normal f16
 ROWS_AT_ONCE = 4096  # of a weight matrix in float64
@@ -60,6 +62,7 @@ class Family:
     logit_factor: bool = False  # logit_scale multiplies
     multipliers: bool = False  # Granite's, of embeddings, branches, scores and logits
     rope_switch: bool = False  # a key says whether there is any rotation
+    latent: str = ""  # attention through latents; "own scale": DeepSeek's way to scale scores, "yarn": Mistral's
 
 
 FAMILIES = {
@@ -167,6 +170,8 @@ FAMILIES = {
     "dots1": Family(qk_norm="head", gating="sigmoid", keyed_routing=True, sparse_layers=True),
     "minimax-m2": Family(qk_norm="full", gating="sigmoid", renormalized=True, keyed_routing=True),
     "deepseek": Family(rope="neighbours", keyed_routing=True, sparse_layers=True),
+    "deepseek2": Family(latent="own scale", yarn_keys=True, keyed_routing=True, sparse_layers=True),
+    "mistral4": Family(latent="yarn", yarn_keys=True, keyed_routing=True, sparse_layers=True),
     "ernie4_5": Family(rope="neighbours"),
     "ernie4_5-moe": Family(rope="neighbours", renormalized=True, sparse_layers=True),
     "glm4moe": Family(
@@ -360,6 +365,9 @@ class Model:
         if self.window:
             base = get("rope.freq_base_swa", family.swa_rope_base or base)
             self.swa_rope = Rope(file, base, not family.swa_rope_plain, n_ctx, truncate)
+        self.latent = LatentAttention(self, family.latent == "own scale") if family.latent else None
+        if self.latent:
+            self.rope.magnitude = self.latent.magnitude * get("rope.scaling.attn_factor", 1.0)
         self.reset()
 
     def per_layer(self, key, *default):
@@ -450,6 +458,8 @@ class Model:
         return q, k, v
 
     def attention(self, x, layer, positions):
+        if self.latent:
+            return self.latent(x, layer, positions)
         block = f"blk.{layer}."
         q, k, v = self.queries_keys_values(x, layer)
         rope = self.swa_rope if self.sliding[layer] else self.rope
@@ -538,7 +548,8 @@ class Model:
         grouped = score.reshape(len(score), self.n_groups, -1)
         if self.n_groups == 1:
             return score
-        best = self.largest(np.sort(grouped, -1)[:, :, -2:].sum(-1), self.n_used_groups)
+        n_best = 1 if self.latent and self.gating == "softmax" else 2  # DeepSeek V2 and V3
+        best = self.largest(np.sort(grouped, -1)[:, :, -n_best:].sum(-1), self.n_used_groups)
         out = np.full_like(grouped, -np.inf)
         rows = np.arange(len(score))[:, None]
         out[rows, best] = grouped[rows, best]

@@ -18,7 +18,7 @@ import sys
 
 import gguf
 
-from tiny_writer import Experts, Shape, write_model
+from tiny_writer import Experts, Latent, Shape, write_model
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "tiny"
 EXPERT_FF = "expert_feed_forward_length"
@@ -163,9 +163,26 @@ PARALLEL = {"use_parallel_residual": True}
 QKVO = ("q", "k", "v", "output")
 
 
+def deepseek2(latent, experts, keys, **fields):
+    """Latent attention; keys: of the scaling of angles and of routing."""
+    return Shape("deepseek2", **{"tied": False, "latent": latent, "experts": experts, "keys": keys} | fields)
+
+
 SIGMOID = {"expert_gating_func": 2, "expert_weights_norm": True, "expert_weights_scale": 2.5}
 SIGMOID |= {"leading_dense_block_count": 1}
 TIGHT_CAPS = {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 9.0}
+
+V3_LATENT = Latent(dim=48, plain=32, rope=8, value=16, q_dim=40)
+V3_EXPERTS = Experts(*(16, 3, 32, EXPERT_FF), shared_ff_dim=32, shared_key=False, selection_bias=0.2, layers=(1, 2, 3))
+V3_KEYS = SIGMOID | {"expert_shared_count": 1, "expert_group_count": 4, "expert_group_used_count": 2}
+V2_EXPERTS = Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=96, shared_key=False)
+V2_KEYS = {"expert_shared_count": 2, "expert_gating_func": 1, "expert_weights_scale": 1.5}
+
+
+def yarn(log_multiplier=None):
+    keys = rope("yarn", 4, original=32)
+    return keys | ({"rope.scaling.yarn_log_multiplier": log_multiplier} if log_multiplier else {})
+
 
 FAMILIES = {
     "llama": llama(),
@@ -390,6 +407,51 @@ FAMILIES = {
         experts=Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=96, shared_key=False, layers=(2, 3)),
         keys={"leading_dense_block_count": 2, "expert_shared_count": 2, "expert_weights_scale": 1.7},
     ),
+    "deepseek2": deepseek2(V3_LATENT, V3_EXPERTS, V3_KEYS | yarn(0.1), n_tokens=LONG),
+    # As V2-Lite: queries without a latent, which llama.cpp takes from files of 27 layers only.
+    "deepseek2-lite": deepseek2(
+        Latent(dim=32, plain=16, rope=8, value=32, joined=True),
+        Experts(*(8, 2, 24, EXPERT_FF), shared_ff_dim=48, shared_key=False, layers=tuple(range(1, 27))),
+        V2_KEYS | yarn(0.0707) | {"leading_dense_block_count": 1},
+        n_layers=27,
+        dim=64,
+        n_heads=5,
+        ff_dim=96,
+    ),
+    "deepseek2-joined": deepseek2(
+        Latent(dim=48, plain=16, rope=8, value=32, q_dim=40, joined=True),
+        Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=96, shared_key=False, layers=(2, 3)),
+        V2_KEYS | yarn() | {"rope.scaling.attn_factor": 0.8, "leading_dense_block_count": 2},
+        n_tokens=LONG,
+    ),
+    # Heads as large as they are in published models.
+    "deepseek2-wide": deepseek2(
+        Latent(dim=512, plain=128, rope=64, value=128, q_dim=64),
+        Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=96, shared_key=False, layers=(1,)),
+        V2_KEYS | {"leading_dense_block_count": 1, "expert_weights_norm": True},
+        n_layers=2,
+        n_heads=3,
+        n_tokens=LONG,
+    ),
+    # What the originals do and llama.cpp does not: groups by their best (V2), bounds of YaRN out of the file (Kimi K2).
+    "deepseek2-original": deepseek2(
+        V3_LATENT,
+        Experts(*(16, 3, 32, EXPERT_FF), shared_ff_dim=64, shared_key=False, layers=(1, 2, 3)),
+        V2_KEYS
+        | yarn(0.1)
+        | {"rope.scaling.yarn_beta_fast": 1.0, "rope.scaling.yarn_beta_slow": 1.0, "leading_dense_block_count": 1}
+        | {"expert_group_count": 4, "expert_group_used_count": 2},
+    ),
+    "mistral4": Shape(
+        "mistral4",
+        tied=False,
+        latent=Latent(dim=32, plain=16, rope=16, value=48, q_dim=56),
+        experts=Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=48, shared_key=False),
+        keys=yarn(0.05)
+        | {"attention.temperature_scale": 0.1, "attention.temperature_length": 16, "leading_dense_block_count": 0}
+        | {"expert_shared_count": 1, "expert_weights_norm": True, "expert_weights_scale": 1.0},
+        n_tokens=LONG,
+    ),
     "ernie4_5": Shape("ernie4_5", head_dim=24, n_heads=4),
     "ernie4_5-moe": ernie45_moe(1, layers=(1, 2, 3)),
     "ernie4_5-moe-step": ernie45_moe(2, layers=(1, 3)),
@@ -453,6 +515,20 @@ MIXTURES = {
         n_kv_heads=1,
         ff_dim=512,
         types=(("attn_v", "Q8_0"), ("attn_output", "Q4_K"), ("ffn_down", "Q6_K"), ("embd", "Q8_0"), ("", "Q5_0")),
+    ),
+    "deepseek2-q8_0": deepseek2(
+        Latent(dim=256, plain=32, rope=32, value=32, q_dim=64),
+        None,  # no experts, of which rounding would choose others
+        yarn(0.1) | {"leading_dense_block_count": 3, EXPERT_FF: 32, "expert_shared_count": 0},
+        n_layers=3,
+        types=(("attn_v_b", "Q4_K"), ("", "Q8_0")),
+    ),
+    "deepseek2-joined-q8_0": deepseek2(
+        Latent(dim=64, plain=32, rope=32, value=32, q_dim=64, joined=True),
+        None,  # no experts, of which rounding would choose others
+        yarn(0.1) | {"leading_dense_block_count": 3, EXPERT_FF: 32, "expert_shared_count": 0},
+        n_layers=3,
+        types=(("", "Q8_0"),),
     ),
     "gpt-oss-mxfp4": gpt_oss(types=(("_exps.weight", "MXFP4"),)),
 }

@@ -40,6 +40,18 @@ class Experts:
 
 
 @dataclass(frozen=True)
+class Latent:
+    """Of latent attention. joined: keys and values come out of one matrix, and the keys are those of old files."""
+
+    dim: int
+    plain: int  # of a head's key what is not rotated
+    rope: int
+    value: int
+    q_dim: int = 0  # 0: queries have none
+    joined: bool = False
+
+
+@dataclass(frozen=True)
 class Shape:
     """A model. Sizes are unequal on purpose: a swapped dimension does not go unnoticed."""
 
@@ -76,6 +88,7 @@ class Shape:
     embedding_std: float = 0.0  # 0: 0.25 when tied, else 1
     gate_gain: float = 1.0
     experts: Experts | None = None
+    latent: Latent | None = None
     keys: dict = field(default_factory=dict)  # further metadata below "{arch}."
     vectors: dict = field(default_factory=dict)  # further global F32 tensors
     types: tuple[tuple[str, str], ...] = ()  # (part of a tensor's name, type): the first that matches; else F32
@@ -193,6 +206,8 @@ class ModelWriter:
         }
         if s.arch == "llama":
             keys["rope.dimension_count"] = s.head_dim
+        if s.latent:
+            keys |= self.latent_keys(s.latent)
         if s.n_draft_layers:
             keys["nextn_predict_layers"] = s.n_draft_layers
         if s.experts:
@@ -213,6 +228,20 @@ class ModelWriter:
         s = self.shape
         all_layers = [self.heads(layer)[which] for layer in range(s.n_layers + s.n_draft_layers)]
         return all_layers if s.swa_heads[0] else all_layers[0]
+
+    def latent_keys(self, latent):
+        head = latent.plain + latent.rope
+        keys = {"attention.kv_lora_rank": latent.dim, "rope.dimension_count": latent.rope}
+        if latent.q_dim:
+            keys["attention.q_lora_rank"] = latent.q_dim
+        if latent.joined:
+            kv_heads = self.shape.n_heads
+            sizes = {"attention.key_length": head, "attention.value_length": latent.value}
+        else:
+            kv_heads = 1
+            sizes = {"attention.key_length": latent.dim + latent.rope, "attention.value_length": latent.dim}
+            sizes |= {"attention.key_length_mla": head, "attention.value_length_mla": latent.value}
+        return keys | sizes | {"attention.head_count_kv": kv_heads}
 
     def key(self, key, value):
         add = {bool: self.file.add_bool, int: self.file.add_uint32, float: self.file.add_float32}
@@ -266,8 +295,28 @@ class ModelWriter:
         for name, values in s.vectors.items():
             self.file.add_tensor(name, np.array(values, np.float32))
 
+    def latent_attention(self, block, latent):
+        s, heads = self.shape, self.shape.n_heads
+        q_in, head = latent.q_dim or s.dim, latent.plain + latent.rope
+        self.norm(block + "attn_norm", s.dim)
+        if latent.q_dim:
+            self.linear(block + "attn_q_a", latent.q_dim, s.dim)
+            self.norm(block + "attn_q_a_norm", latent.q_dim)
+        self.linear(block + ("attn_q_b" if latent.q_dim else "attn_q"), heads * head, q_in)
+        self.linear(block + "attn_kv_a_mqa", latent.dim + latent.rope, s.dim)
+        self.norm(block + "attn_kv_a_norm", latent.dim)
+        if latent.joined:
+            self.linear(block + "attn_kv_b", heads * (latent.plain + latent.value), latent.dim)
+        else:
+            self.weight(block + "attn_k_b.weight", heads, latent.dim, latent.plain)
+            self.weight(block + "attn_v_b.weight", heads, latent.value, latent.dim)
+        self.linear(block + "attn_output", s.dim, heads * latent.value)
+
     def attention(self, block, n_heads, n_kv_heads):
         s = self.shape
+        if s.latent:
+            self.latent_attention(block, s.latent)
+            return
         value_dim = s.value_dim or s.head_dim
         q_dim, kv_dim = n_heads * s.head_dim, n_kv_heads * s.head_dim
         if s.pre_norms:

@@ -1,0 +1,82 @@
+"""Latent attention in float64 for reference_model.py, in its plain form: keys and values of every head.
+
+Source: DeepSeek-V2 (arXiv:2405.04434); how YaRN enters: the authors' code, and for Mistral 4 llama.cpp's.
+"""
+import math
+
+import numpy as np
+
+
+class LatentAttention:
+    """own_scale: the scale of scores follows DeepSeek's mscale_all_dim, of which a key has a tenth."""
+
+    def __init__(self, model, own_scale):
+        get = model.file.get
+        self.model, self.file, self.n_heads = model, model.file, model.n_heads[0]
+        self.latent, self.rope = get("attention.kv_lora_rank"), get("rope.dimension_count")
+        get("attention.q_lora_rank", 0), get("attention.head_count_kv", 0)
+        head, self.value = get("attention.key_length_mla", 0), get("attention.value_length_mla", 0)
+        if not head or not self.value:
+            head, self.value = get("attention.key_length"), get("attention.value_length")
+        get("attention.key_length", 0), get("attention.value_length", 0)
+        self.plain = head - self.rope
+        self.temperature = get("attention.temperature_scale", 0.0)
+        self.temperature_length = get("attention.temperature_length", 0)
+        self.magnitude, score = self.yarn(own_scale)
+        attn_factor = float(get("rope.scaling.attn_factor", 1.0))
+        self.scale = score**2 * attn_factor**2 / math.sqrt(head)
+
+    def yarn(self, own_scale):
+        """What cos and sin are multiplied by, and the root of what scores are."""
+        get = self.file.get
+        factor = float(get("rope.scaling.factor", 0.0)) or 1.0
+        all_dim = get("rope.scaling.yarn_log_multiplier", 0.0) / 0.1
+        if get("rope.scaling.type", "none") != "yarn" or factor <= 1:
+            return 1.0, 1.0
+
+        def growth(m):
+            return 1 + 0.1 * m * math.log(factor)
+
+        if not all_dim:
+            return growth(1), growth(1)
+        return (1.0, growth(all_dim)) if own_scale else (growth(1) / growth(all_dim), growth(1))
+
+    def queries(self, x, block):
+        down = block + "attn_q_a"
+        if down + ".weight" in self.file.tensors:
+            latent = self.model.norm(self.file.linear(x, down), block + "attn_q_a_norm")
+            q = self.file.linear(latent, block + "attn_q_b")
+        else:
+            q = self.file.linear(x, block + "attn_q")
+        return q.reshape(len(x), self.n_heads, self.plain + self.rope)
+
+    def keys_values(self, latent, block):
+        """Of all heads, [n, heads, plain] and [n, heads, value]."""
+        if block + "attn_kv_b.weight" in self.file.tensors:
+            both = self.file.linear(latent, block + "attn_kv_b").reshape(len(latent), self.n_heads, -1)
+            return both[..., : self.plain], both[..., self.plain :]
+        k_up, v_up = self.file.tensor(block + "attn_k_b.weight"), self.file.tensor(block + "attn_v_b.weight")
+        return np.einsum("tj,hji->thi", latent, k_up), np.einsum("tj,hmj->thm", latent, v_up)
+
+    def __call__(self, x, layer, positions):
+        block, rope, seen = f"blk.{layer}.", self.model.rope, self.model.kv
+        q = self.queries(x, block)
+        q[..., self.plain :] = rope.turn(q[..., self.plain :], positions, "neighbours")
+        if self.temperature:
+            steps = np.floor(positions / self.temperature_length) + 1
+            q = q * (1 + self.temperature * np.log(steps))[:, None, None]
+        down = self.file.linear(x, block + "attn_kv_a_mqa")
+        latent = self.model.norm(down[:, : self.latent], block + "attn_kv_a_norm")
+        turned = rope.turn(down[:, None, self.latent :], positions, "neighbours")[:, 0]
+        if layer in seen:
+            latent, turned = (np.concatenate([old, new]) for old, new in zip(seen[layer], (latent, turned)))
+        seen[layer] = latent, turned
+        k, v = self.keys_values(latent, block)
+        hidden = positions[:, None] < np.arange(len(latent))[None]
+        out = np.empty((len(x), self.n_heads, self.value))
+        for head in range(self.n_heads):
+            scores = q[:, head, : self.plain] @ k[:, head].T + q[:, head, self.plain :] @ turned.T
+            scores = np.where(hidden, -np.inf, self.scale * scores)
+            weights = np.exp(scores - scores.max(-1, keepdims=True))
+            out[:, head] = weights / weights.sum(-1, keepdims=True) @ v[:, head]
+        return self.file.linear(out.reshape(len(x), -1), block + "attn_output")
