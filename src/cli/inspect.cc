@@ -117,9 +117,16 @@ nlohmann::json to_json(const Report& report, const Args& args) {
                      {"ff_dim", c.ff_dim.values},
                      {"k_dim", c.k_dim},
                      {"v_dim", c.v_dim},
+                     {"latent_dim", c.latent_dim},
                      {"window", c.window}};
     out["weights_bytes"] = report.model->load_memory(1)[0].bytes;
-    out["kv_bytes_per_position"] = report.model->plan().kv.bytes_per_position();
+    const model::StateTraits traits = report.model->plan().kv.traits();
+    out["kv_bytes_per_position"] = traits.bytes_per_position;
+    out["state"] = {{"kind", c.latent_dim > 0 ? "latent" : "heads"},
+                    {"bytes_per_position", traits.bytes_per_position},
+                    {"bytes_per_sequence", traits.bytes_per_sequence},
+                    {"truncates", traits.truncates},
+                    {"forks", traits.forks}};
   }
   if (args.tensors) {
     for (const gguf::TensorInfo& t : file.tensors()) {
@@ -145,10 +152,12 @@ std::string to_text(const Report& report, const Args& args) {
   if (report.model) {
     const model::ModelConfig& c = report.model->config();
     out += str_cat("layers         ", c.n_layers, ", model dimension ", c.dim, ", feed-forward ", c.ff_dim.max(), "\n");
-    out += str_cat("attention      ", c.n_heads.max(), " heads, ", c.n_kv_heads.max(), " key-value heads of ", c.k_dim,
+    out += str_cat("attention      ", c.n_heads.max(), " heads, ",
+                   c.latent_dim > 0 ? str_cat("for all one latent of ", c.latent_dim, " with ", c.rope_dims, " rotated")
+                                    : str_cat(c.n_kv_heads.max(), " key-value heads of ", c.k_dim),
                    c.any_sliding() ? str_cat(", window ", c.window) : std::string(), "\n");
     out += str_cat("context        ", c.context_length, " trained, ",
-                   format_bytes(static_cast<uint64_t>(report.model->plan().kv.bytes_per_position() * 1024)),
+                   format_bytes(static_cast<uint64_t>(report.model->plan().kv.traits().bytes_per_position * 1024)),
                    " of key-value memory per 1024 positions\n");
     out += str_cat("weights        ", format_bytes(report.model->load_memory(1)[0].bytes), " in memory, vocabulary ",
                    c.n_vocab, report.model->weights().tied ? ", tied" : "", "\n");

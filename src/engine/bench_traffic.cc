@@ -58,8 +58,7 @@ double pairs_seen(int64_t begin, int64_t end, int64_t window) {
 
 void add_attention(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
   const model::AttentionSpec& a = step.attention;
-  const auto position_bytes = static_cast<double>(a.n_kv_heads * (a.kv.k_tile_bytes + a.kv.v_tile_bytes)) /
-                              static_cast<double>(kernels::kTilePositions);
+  const auto position_bytes = static_cast<double>(a.kv.bytes()) / static_cast<double>(kernels::kTilePositions);
   for (const BenchPiece& piece : call) {
     if (step.outputs_only && !piece.wants_logits) continue;
     const int64_t first_query = depth + (step.outputs_only ? piece.end - 1 : piece.begin);

@@ -98,6 +98,8 @@ void SynthPlan::add_tensors() {
       if (has_cols(spec)) dims.push_back(resolve(spec.cols, config, layer));
       if (is_stack || std::holds_alternative<model::ExpertVector LayerWeights::*>(spec.slot))
         dims.insert(dims.begin(), config.n_experts);
+      else if (spec.stack != model::Dim::kOne)
+        dims.insert(dims.begin(), resolve(spec.stack, config, layer));
       if (dims.size() == 2 && dims[0] == 1) dims.erase(dims.begin());
       add(str_cat("blk.", layer, ".", spec.name), std::move(dims), is_matrix);
     }

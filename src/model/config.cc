@@ -400,11 +400,10 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   STOKER_TRY_STATUS(read_rope_scaling(keys, config));
   STOKER_TRY_STATUS(read_sliding(keys, config));
   STOKER_TRY_STATUS(keys.check_overrides());
-  if (arch->finish) STOKER_TRY_STATUS(arch->finish(config));
-  STOKER_TRY_STATUS(derive(config));
-
   const gguf::TensorInfo* embedding = file.find_tensor("token_embd.weight");
   if (embedding && embedding->shape.size() == 2) config.n_vocab = embedding->shape[0];
+  if (arch->finish) STOKER_TRY_STATUS(arch->finish(config));
+  STOKER_TRY_STATUS(derive(config));
   return config;
 }
 

@@ -52,6 +52,12 @@ struct ModelConfig {
   PerLayer ff_dim;             ///< feed_forward_length
   int64_t k_dim = 0;           ///< attention.key_length: per head, of q and k.
   int64_t v_dim = 0;           ///< attention.value_length
+  // Where keys and values of all heads come out of one latent row, what is cached is one head: k_dim is then latent_dim
+  // + rope_dims, v_dim latent_dim, n_kv_heads 1.
+  int64_t latent_dim = 0;      ///< attention.kv_lora_rank; 0: K and V of each head.
+  int64_t q_latent_dim = 0;    ///< attention.q_lora_rank; 0: queries come from the model dimension in one step.
+  int64_t head_k_dim = 0;      ///< attention.key_length_mla: of a head's query, the rotated dimensions last.
+  int64_t head_v_dim = 0;      ///< attention.value_length_mla
   int64_t n_experts = 0;       ///< expert_count; 0 when it is 0 or 1: the layers are dense.
   int64_t n_used_experts = 0;  ///< expert_used_count: per token.
   int64_t expert_ff_dim = 0;   ///< expert_feed_forward_length
@@ -59,6 +65,7 @@ struct ModelConfig {
   int64_t n_shared = 0;        ///< expert_shared_count: experts that all tokens go to, computed as one wide one.
   int64_t n_groups = 1;        ///< expert_group_count: experts are chosen out of the best groups only; 1: all are one.
   int64_t n_used_groups = 1;   ///< expert_group_used_count
+  int64_t group_best = 2;      ///< A group is as good as the sum of so many of its best experts, 1 or 2.
   int64_t gating = static_cast<int64_t>(Gating::kSoftmax);  ///< expert_gating_func
   bool renormalize = false;     ///< expert_weights_norm: the weights of the chosen experts are divided by their sum.
   float expert_scale = 0;       ///< expert_weights_scale: multiplies their weights; 0: none.
@@ -81,19 +88,21 @@ struct ModelConfig {
   float yarn_beta_slow = 1;           ///< rope.scaling.yarn_beta_slow: and others interpolated from here on.
   float yarn_log_multiplier = 0;      ///< rope.scaling.yarn_log_multiplier: takes back so much of its magnitude.
   float rope_attn_factor = 1;         ///< rope.scaling.attn_factor: multiplies cos and sin.
+  double yarn_magnitude = 0;          ///< What YaRN multiplies cos and sin by, where the family has its own rule; or 0.
 
   int64_t window = 0;          ///< attention.sliding_window: positions that a query of a sliding layer sees; 0: all.
   std::vector<bool> sliding;   ///< Per layer.
   float attn_scale = 0;        ///< Multiplies scores; 1 / sqrt(k_dim) unless the family says otherwise.
   float attn_temperature = 0;  ///< attention.temperature_scale: queries times 1 + t log(1 + floor(position / original
                                ///< context)).
-  float attn_softcap = 0;      ///< attn_logit_softcapping; 0: none.
-  float final_softcap = 0;     ///< final_logit_softcapping; 0: none.
-  bool parallel = false;       ///< use_parallel_residual: attention and feed-forward read the same.
-  bool head_gains = false;     ///< Norms of q and k have a gain of its own for each head.
-  float value_scale = 0;       ///< attention.value_scale: multiplies values; 0: none.
-  float embedding_scale = 0;   ///< embedding_scale: multiplies token embeddings; 0: none.
-  float residual_scale = 0;    ///< residual_scale: multiplies what a block adds; 0: none.
+  int64_t attn_temperature_length = 0;  ///< attention.temperature_length: stands there for the original context.
+  float attn_softcap = 0;               ///< attn_logit_softcapping; 0: none.
+  float final_softcap = 0;              ///< final_logit_softcapping; 0: none.
+  bool parallel = false;                ///< use_parallel_residual: attention and feed-forward read the same.
+  bool head_gains = false;              ///< Norms of q and k have a gain of its own for each head.
+  float value_scale = 0;                ///< attention.value_scale: multiplies values; 0: none.
+  float embedding_scale = 0;            ///< embedding_scale: multiplies token embeddings; 0: none.
+  float residual_scale = 0;             ///< residual_scale: multiplies what a block adds; 0: none.
   float logit_divisor = 0;  ///< logit_scale, or its inverse where that multiplies: what logits are divided by; 0: none.
 
   int64_t sliding_period = 0;  ///< attention.sliding_window_pattern as a number; 0: all layers slide, 1: none does.

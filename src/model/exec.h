@@ -223,6 +223,9 @@ using GateFn = void (*)(const float*, const float*, int64_t, float*) noexcept;
 void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept;
 GateFn gate_of(const kernels::Table& table, Activation activation) noexcept;
 
+/// What a query at this position is multiplied by, where the family has a temperature.
+float temperature_at(const AttentionSpec& a, int64_t position) noexcept;
+
 // The steps. Each is run by all workers, who split rows, heads or groups of 16 matrix rows.
 void embed_step(const Step&, Exec&, Worker&) noexcept;
 void norm_step(const Step&, Exec&, Worker&) noexcept;     ///< residual += branch; normed = norm(residual); quantized.
@@ -231,12 +234,16 @@ void qk_norm_step(const Step&, Exec&, Worker&) noexcept;  ///< Norm of whole q a
 void qkv_step(const Step&, Exec&, Worker&) noexcept;      ///< bias, norm, rotation of q and k; K and V into the pages.
 void gather_step(const Step&, Exec&, Worker&) noexcept;   ///< From here on only output rows are in flight.
 void attention_step(const Step&, Exec&, Worker&) noexcept;
-void quantize_step(const Step&, Exec&, Worker&) noexcept;   ///< attended: quantized.
-void gated_act_step(const Step&, Exec&, Worker&) noexcept;  ///< gate = act(gate + bias) * (up + bias), quantized.
-void act_step(const Step&, Exec&, Worker&) noexcept;        ///< gate = act(gate + bias), quantized.
-void route_step(const Step&, Exec&, Worker&) noexcept;      ///< Experts of each row, which is kept for them.
-void experts_step(const Step&, Exec&, Worker&) noexcept;    ///< Each active expert times its rows, of all chunks.
-void combine_step(const Step&, Exec&, Worker&) noexcept;    ///< branch = sum of the experts' outputs in order of rank.
+void latent_step(const Step&, Exec&, Worker&) noexcept;  ///< Latents: normed; of q quantized, of K and V stored.
+void absorb_step(const Step&, Exec&, Worker&) noexcept;  ///< q: scaled and rotated; what is not, quantized by heads.
+void quantize_heads_step(const Step&, Exec&, Worker&) noexcept;  ///< The rows of each head: quantized.
+void heads_product_step(const Step&, Exec&, Worker&) noexcept;   ///< Each head's matrix times its rows.
+void quantize_step(const Step&, Exec&, Worker&) noexcept;        ///< attended: quantized.
+void gated_act_step(const Step&, Exec&, Worker&) noexcept;       ///< gate = act(gate + bias) * (up + bias), quantized.
+void act_step(const Step&, Exec&, Worker&) noexcept;             ///< gate = act(gate + bias), quantized.
+void route_step(const Step&, Exec&, Worker&) noexcept;           ///< Experts of each row, which is kept for them.
+void experts_step(const Step&, Exec&, Worker&) noexcept;         ///< Each active expert times its rows, of all chunks.
+void combine_step(const Step&, Exec&, Worker&) noexcept;  ///< branch = sum of the experts' outputs in order of rank.
 
 /// The experts that a row's logits (biases added) go to, the likeliest first: moe.n_used of them.
 void choose_experts(const float* logits, const MoeSpec& moe, int32_t* chosen) noexcept;
@@ -260,6 +267,8 @@ struct Product {
   const std::byte* data;
 };
 void multiply(const Product& product, std::byte* scratch) noexcept;
+/// The matrix's bytes, waited for where they come from disk; null when they could not be read: the rows have failed.
+const std::byte* data_of(const Matrix& w, const Step& step, Exec& exec) noexcept;
 /// The groups of all matrices, counted one matrix after the other.
 inline int64_t count_groups(std::span<const Target> targets) noexcept {
   int64_t n = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/f16.h"
 #include "base/str_cat.h"
 #include "gguf/tensor_reader.h"
 #include "quant/all.h"
@@ -57,7 +59,9 @@ Result<uint64_t> WeightPlan::add_matrix(const gguf::TensorInfo& tensor, Target t
                                                   ", which no kernel of this version multiplies")};
   }
   Matrix& matrix = *to.matrix;
-  const int64_t n_out = shape[shape.size() - 2], n_in = shape.back();
+  const int64_t n_in = shape.back();
+  int64_t n_out = shape[shape.size() - 2];
+  if (shape.size() == 3 && !to.of_experts) n_out *= shape[0];  // a stack that is used as one
   if (to.expert == 0) {
     matrix.name = tensor.name;
     matrix.type = tensor.type();
@@ -85,7 +89,7 @@ Status WeightPlan::add(const gguf::File& file, const std::string& name, Target t
                  str_cat("tensor ", name, " has shape ", shape_text(tensor->shape), ", wanted ", shape_text(shape))};
   }
   STOKER_TRY(const uint64_t size, to.vector ? add_vector(*tensor, to, shape) : add_matrix(*tensor, to, shape));
-  slots_.push_back({tensor, to, round_up<uint64_t>(size, 64)});
+  slots_.push_back({tensor, to, round_up<uint64_t>(size, 64), tensor->bytes});
   return Ok{};
 }
 
@@ -112,7 +116,9 @@ Status WeightPlan::add_tensor(const gguf::File& file, const std::string& name, c
                               const ModelConfig& config, int64_t layer, LayerWeights& weights, bool required) {
   const int64_t rows = resolve(spec.rows, config, layer), cols = resolve(spec.cols, config, layer);
   if (auto matrix = std::get_if<Matrix LayerWeights::*>(&spec.slot)) {
-    return add(file, name, {.matrix = &(weights.*(*matrix))}, {rows, cols}, required);
+    std::vector<int64_t> shape{rows, cols};
+    if (spec.stack != Dim::kOne) shape.insert(shape.begin(), resolve(spec.stack, config, layer));
+    return add(file, name, {.matrix = &(weights.*(*matrix))}, std::move(shape), required);
   }
   if (auto vector = std::get_if<Vector LayerWeights::*>(&spec.slot)) {
     return add(file, name, {.vector = &(weights.*(*vector)), .only_f32 = spec.need == Need::kF32},
@@ -126,14 +132,38 @@ Status WeightPlan::add_tensor(const gguf::File& file, const std::string& name, c
   return add(file, name, {.vector = &vector}, {config.n_experts, rows}, required);
 }
 
+/// The half of attn_kv_b that keys come out of is multiplied the other way round, by queries: it is transposed while it
+/// is read, and what was quantized along the latent becomes f16.
+Status WeightPlan::add_turned_keys(const gguf::File& file, const std::string& name, const ModelConfig& config,
+                                   int64_t layer, LayerWeights& weights) {
+  const gguf::TensorInfo* tensor = file.find_tensor(name);
+  const int64_t plain = config.head_k_dim - config.rope_dims, of_head = plain + config.head_v_dim;
+  Matrix& matrix = weights.k_up;
+  matrix.name = str_cat(name, " (keys)");
+  matrix.type = is_plain_float(tensor->type()) ? tensor->type() : TensorType::kF16;
+  matrix.n_out = config.n_heads[layer] * config.latent_dim;
+  matrix.n_in = plain;
+  matrix.group_bytes = kernels::group_bytes(matrix.type, plain);
+  const uint64_t of_keys = tensor->bytes / static_cast<uint64_t>(of_head) * static_cast<uint64_t>(plain);
+  window_bytes_ =
+      std::max(window_bytes_, round_up<uint64_t>(of_keys / static_cast<uint64_t>(config.n_heads[layer]), 4096));
+  slots_.push_back({tensor,
+                    {.matrix = &matrix, .turned = plain, .head_rows = of_head},
+                    round_up<uint64_t>(static_cast<uint64_t>(matrix.bytes()), 64),
+                    of_keys});
+  return Ok{};
+}
+
 Status WeightPlan::add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights) {
   const std::string prefix = str_cat("blk.", layer, ".");
-  const bool fused = file.find_tensor(prefix + "attn_qkv.weight") != nullptr;
   for (const TensorSpec& spec : config.arch->tensors) {
-    if (!may_have(spec.need, config, layer) || (spec.need == Need::kUnlessFused && fused)) continue;
+    if (!may_have(spec.need, config, layer)) continue;
+    const std::string_view fused = fused_form(spec.need);
+    if (!fused.empty() && file.find_tensor(prefix + std::string(fused))) continue;
     STOKER_TRY_STATUS(
         add_tensor(file, prefix + std::string(spec.name), spec, config, layer, weights, spec.need != Need::kOptional));
   }
+  if (weights.kv_up) STOKER_TRY_STATUS(add_turned_keys(file, weights.kv_up.name, config, layer, weights));
   return Ok{};
 }
 
@@ -225,7 +255,7 @@ uint64_t WeightPlan::bytes(const Residency& residency) const {
 
 uint64_t WeightPlan::file_bytes(const Residency& residency) const {
   uint64_t sum = 0;
-  for (const Slot& slot : slots_) sum += stays_on_disk(slot, residency) ? 0 : slot.tensor->bytes;
+  for (const Slot& slot : slots_) sum += stays_on_disk(slot, residency) ? 0 : slot.file_bytes;
   return sum;
 }
 
@@ -291,6 +321,11 @@ std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena, const Residen
     }
     Matrix& w = *slot.to.matrix;
     if (slot.to.expert == 0) w.data = at;
+    if (slot.to.turned > 0) {
+      const int64_t n_heads = slot.tensor->shape[0] / slot.to.head_rows, groups = w.n_groups() / n_heads;
+      for (int64_t h = 0; h < n_heads; ++h) pieces.push_back({&slot, h * groups, (h + 1) * groups, 0});
+      continue;
+    }
     const auto row_bytes = static_cast<int64_t>(slot.tensor->bytes) / (slot.to.n_experts * w.n_out);
     const int64_t groups = std::max<int64_t>(1, static_cast<int64_t>(window_bytes_) / (16 * row_bytes));
     for (int64_t expert = 0; expert < slot.to.n_experts; ++expert) {
@@ -309,8 +344,9 @@ struct WeightPlan::Filler {
   const std::function<void(uint64_t)>& on_bytes;
 
   Status fill(const Piece& piece, std::span<std::byte> window) const {
-    STOKER_TRY(const uint64_t bytes,
-               piece.slot->to.vector ? fill_vector(*piece.slot, window) : fill_groups(piece, window));
+    STOKER_TRY(const uint64_t bytes, piece.slot->to.vector       ? fill_vector(*piece.slot, window)
+                                     : piece.slot->to.turned > 0 ? fill_turned(piece, window)
+                                                                 : fill_groups(piece, window));
     if (on_bytes) on_bytes(bytes);
     return Ok{};
   }
@@ -318,6 +354,37 @@ struct WeightPlan::Filler {
   Result<uint64_t> fill_vector(const Slot& slot, std::span<std::byte> window) const {
     STOKER_TRY(const std::span<std::byte> bytes, reader.read(*slot.tensor, 0, slot.tensor->bytes, window));
     STOKER_TRY_STATUS(quant::dequantize_row(slot.tensor->type(), bytes, slot.to.vector->n, slot.to.vector->data));
+    return bytes.size();
+  }
+
+  /// The rows of one head, transposed.
+  Result<uint64_t> fill_turned(const Piece& piece, std::span<std::byte> window) const {
+    const gguf::TensorInfo& tensor = *piece.slot->tensor;
+    const Target& to = piece.slot->to;
+    const Matrix& w = *to.matrix;
+    const uint64_t row_bytes = tensor.bytes / static_cast<uint64_t>(tensor.shape[0]);
+    const int64_t head = piece.group_begin / (piece.group_end - piece.group_begin), n_in = tensor.shape[1];
+    STOKER_TRY(const std::span<std::byte> bytes,
+               reader.read(tensor, static_cast<uint64_t>(head * to.head_rows) * row_bytes,
+                           static_cast<uint64_t>(to.turned) * row_bytes, window));
+    std::vector<float> values(static_cast<size_t>(to.turned * n_in));
+    STOKER_TRY_STATUS(quant::dequantize_row(tensor.type(), bytes, to.turned * n_in, values.data()));
+    const auto value_bytes = static_cast<int64_t>(w.type == TensorType::kF32 ? sizeof(float) : sizeof(uint16_t));
+    std::vector<std::byte> rows(static_cast<size_t>(16 * to.turned * value_bytes));
+    for (int64_t g = piece.group_begin; g < piece.group_end; ++g) {
+      const int64_t first = (g - piece.group_begin) * 16;
+      for (int64_t i = 0; i < 16 * to.turned; ++i) {
+        const float value = values[static_cast<size_t>(i % to.turned * n_in + first + i / to.turned)];
+        const uint16_t half = w.type == TensorType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
+        const void* from = w.type == TensorType::kF32 ? static_cast<const void*>(&value) : &half;
+        std::memcpy(rows.data() + i * value_bytes, from, static_cast<size_t>(value_bytes));
+      }
+      table.pack[static_cast<size_t>(w.type)]({.rows = rows.data(),
+                                               .row_bytes = to.turned * value_bytes,
+                                               .n_rows = 16,
+                                               .k = to.turned,
+                                               .group = w.data + g * w.group_bytes});
+    }
     return bytes.size();
   }
 

@@ -71,13 +71,16 @@ class WeightPlan {
     int64_t n_experts = 1;  ///< Matrices in it.
     bool only_f32 = false;  ///< Of a vector: no other type will do.
     bool of_experts = false;
+    int64_t turned = 0;     ///< Of each head's rows in the tensor the first so many, transposed; 0: all, as they are.
+    int64_t head_rows = 0;  ///< Then: rows of a head.
     size_t unit = kNoUnit;
   };
   static constexpr size_t kNoUnit = ~size_t{0};
   struct Slot {
     const gguf::TensorInfo* tensor;
     Target to;
-    uint64_t bytes;  ///< In the arena.
+    uint64_t bytes;       ///< In the arena.
+    uint64_t file_bytes;  ///< Read for it.
   };
   struct Filler;
   struct Piece {
@@ -92,6 +95,8 @@ class WeightPlan {
                     int64_t layer, LayerWeights& weights, bool required);
   Status add_experts(const gguf::File& file, const std::string& name, ExpertMatrix& experts, std::vector<int64_t> shape,
                      bool required);
+  Status add_turned_keys(const gguf::File& file, const std::string& name, const ModelConfig& config, int64_t layer,
+                         LayerWeights& weights);
   Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
   void find_units();
   /// kUnsupported: a layer has a tensor that nobody reads.

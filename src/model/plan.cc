@@ -26,6 +26,7 @@ Routing routing_of(const ModelConfig& config, const LayerWeights& w) {
           .scale = config.expert_scale == 0 ? 1 : config.expert_scale,
           .n_groups = config.n_groups,
           .n_used_groups = config.n_used_groups,
+          .group_best = config.group_best,
           .selection_bias = present(w.selection_bias)};
 }
 
@@ -158,6 +159,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.late_norm = options.late_qk_norm;
   if (options.temperature) spec.temperature = config_.attn_temperature;
   spec.temperature_length = config_.rope_original_context;
+  spec.q_stride = spec.k_dim;
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
 
   const bool of_mlp = options.parallel && !w.attn_norm;  // The one norm of the layer goes by its name.
@@ -178,15 +180,8 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
     whole.attention.k_norm = &w.k_norm;
   }
   add(qkv_step, "rope+store", layer).attention = spec;
-  const bool last = layer == config_.n_layers - 1;
-  if (last) {
-    plan_.n_steps_to_store = plan_.steps.size();
-    add(gather_step, "gather outputs", layer);
-  }
-  Step& attend = add(attention_step, "attention", layer);
-  attend.attention = spec;
-  attend.outputs_only = last;
-  need(Buf::kAttended, spec.n_heads * spec.v_dim);
+  if (layer == config_.n_layers - 1) plan_.n_steps_to_store = plan_.steps.size();
+  attend(spec, layer);
   Step& quantize = add(quantize_step, "quantize", layer);
   quantize.in = Buf::kAttended;
   quantize.k = spec.n_heads * spec.v_dim;
@@ -195,9 +190,19 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   (options.parallel ? parallel_pending_ : branch_pending_) = true;
   (options.parallel ? parallel_bias_ : branch_bias_) = present(w.bo);
   if (options.post_norm) post_gain_ = &w.post_attn_norm;
-  plan_.attention_scratch =
-      std::max(plan_.attention_scratch,
-               kernels::attention_scratch_bytes(static_cast<int>(spec.k_dim), static_cast<int>(spec.v_dim)));
+}
+
+/// In the last layer of the rows that want outputs only, which become all rows.
+void PlanBuilder::attend(const AttentionSpec& spec, int64_t layer) {
+  const bool last = layer == config_.n_layers - 1;
+  if (last) add(gather_step, "gather outputs", layer);
+  Step& step = add(attention_step, "attention", layer);
+  step.attention = spec;
+  step.outputs_only = last;
+  need(Buf::kAttended, spec.n_heads * spec.v_dim);
+  plan_.attention_scratch = std::max(
+      plan_.attention_scratch, kernels::attention_scratch_bytes(static_cast<int>(spec.k_dim),
+                                                                static_cast<int>(spec.v_dim), spec.values_in_keys));
 }
 
 void PlanBuilder::mlp_norm(const LayerWeights& w, int64_t layer, const MlpOptions& options, Forms forms) {

@@ -30,6 +30,8 @@ enum class Buf {
   kGate,
   kUp,
   kBranch,
+  kDown,      ///< Latent attention: the latent of q, and that of keys and values with their rotated part.
+  kAbsorbed,  ///< The same: what is multiplied by cached rows.
   kRouter,
   kResidual,
   kParallel,  ///< What attention gives where the feed-forward beside it has not been added either.
@@ -40,7 +42,7 @@ enum class Buf {
   kWaveGate,
   kWaveUp,
 };
-inline constexpr int kBufs = 15;
+inline constexpr int kBufs = 17;
 
 /// What a buffer has a row for.
 enum class RowsOf {
@@ -73,6 +75,9 @@ struct AttentionSpec {
   int64_t rope_pairs = 0;
   void (*rotate)(float*, const float*, const float*, int64_t) noexcept = nullptr;
   int64_t q_column = 0, k_column = 0, v_column = 0;  ///< In Buf::kQkv.
+  Buf queries = Buf::kQkv;                           ///< Where attention reads them, from q_column on,
+  int64_t q_stride = 0;                              ///< from one head to the next.
+  bool values_in_keys = false;                       ///< V is the first v_dim dimensions of K.
   const Vector *bq = nullptr, *bk = nullptr, *bv = nullptr, *bqkv = nullptr, *q_norm = nullptr, *k_norm = nullptr;
   const Vector* sinks = nullptr;
   bool late_norm = false;  ///< q_norm and k_norm come after the rotation.
@@ -82,12 +87,29 @@ struct AttentionSpec {
   KvLayout::Layer kv;
 };
 
+/// What latent attention does before queries meet what is cached, and after.
+struct LatentSpec {
+  int64_t kv_column = 0;  ///< In Buf::kDown; the latent of q begins at 0.
+  int64_t q_latent = 0;   ///< 0: q comes from the model dimension.
+  int64_t plain = 0;      ///< Dimensions of a head's query in Buf::kQkv before those that are rotated.
+  const Vector *q_norm = nullptr, *kv_norm = nullptr;
+};
+
+/// Products of each head's row of activations with a matrix of its own; all of them are rows of one matrix.
+struct HeadsSpec {
+  int64_t n_heads = 0, k = 0;            ///< Values of a head's row.
+  int64_t in_stride = 0;                 ///< From one head to the next, in Step::in.
+  int64_t out_stride = 0;                ///< The same in the target.
+  int64_t first_group = 0;               ///< Of head 0, in the matrix.
+  int64_t group_step = 0, n_groups = 0;  ///< From one head to the next; of one head.
+};
+
 /// How experts are chosen and weighed: docs/kernels.md#experts.
 struct Routing {
   Gating gating = Gating::kSoftmax;
   bool renormalize = false;
   float scale = 1;
-  int64_t n_groups = 1, n_used_groups = 1;
+  int64_t n_groups = 1, n_used_groups = 1, group_best = 2;
   const Vector* selection_bias = nullptr;
 };
 
@@ -128,6 +150,8 @@ struct Step {
   const Vector *branch_bias = nullptr, *parallel_bias = nullptr;
   const Vector* post_gain = nullptr;
   AttentionSpec attention{};
+  LatentSpec latent{};
+  HeadsSpec heads{};
   bool outputs_only = false;  ///< Attention for output rows only, which become all rows.
   Activation activation = Activation::kSilu;
   bool fused = false;  ///< Of a gated activation: up stands behind gate in Buf::kGate.
@@ -210,6 +234,9 @@ class PlanBuilder {
   PlanBuilder(const ModelConfig& config, const Weights& weights, KernelFinder& finder, Plan& plan);
 
   void attention(const LayerWeights& w, int64_t layer, AttentionOptions options);
+  /// Attention whose keys and values are one latent row for all heads: queries are taken into its space before they
+  /// meet it, and what they attended to out of it afterwards (docs/kernels.md#latent).
+  void latent_attention(const LayerWeights& w, int64_t layer);
   /// down * (activation(gate * x) . (up * x)); gate and up may be one matrix.
   void gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options);
   /// down * activation(up * x).
@@ -234,6 +261,9 @@ class PlanBuilder {
   void mlp_down(const LayerWeights& w, int64_t layer, const MlpOptions& options);
   void product(const char* name, int64_t layer, Buf in,
                std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
+  void attend(const AttentionSpec& spec, int64_t layer);
+  Step& heads_step(StepFn run, const char* name, int64_t layer, Buf in, const HeadsSpec& heads, const Matrix& w);
+  void head_product(const char* name, int64_t layer, HeadsSpec heads, const Matrix& w, Buf out);
   void add_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
   void add_target(Step& step, const Matrix& w, Buf out, int64_t column);
   Forms forms_of(std::initializer_list<const Matrix*> matrices) const;

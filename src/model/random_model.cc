@@ -49,8 +49,8 @@ class RandomModelWriter {
                              std::holds_alternative<ExpertVector LayerWeights::*>(spec.slot);
         const bool matrix = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
                             std::holds_alternative<Matrix LayerWeights::*>(spec.slot);
-        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name), matrix, spec.rows, spec.cols, layer,
-                              stacked ? config_.n_experts : 1));
+        const int64_t n_stacked = stacked ? config_.n_experts : resolve(spec.stack, config_, layer);
+        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name), matrix, spec.rows, spec.cols, layer, n_stacked));
       }
     }
     return writer_.bytes();

@@ -81,7 +81,11 @@ Result<RopeTable> make_rope(const ModelConfig& config, const Weights& weights, b
     const std::vector<double> keep = yarn_ramp(config, base);
     for (size_t i = 0; i < keep.size(); ++i) table.frequency[i] *= (1 - keep[i]) / factor + keep[i];
     const double log_factor = 0.1 * math::log(factor), taken_back = static_cast<double>(config.yarn_log_multiplier);
-    if (factor > 1) table.magnitude *= (log_factor + 1) / (taken_back * log_factor + 1);
+    if (config.yarn_magnitude != 0) {
+      table.magnitude *= config.yarn_magnitude;
+    } else if (factor > 1) {
+      table.magnitude *= (log_factor + 1) / (taken_back * log_factor + 1);
+    }
   }
   return table;
 }

@@ -53,6 +53,12 @@ struct LayerWeights {
   Matrix wq, wk, wv, wqkv, wo;
   Vector bq, bk, bv, bqkv, bo;
   Vector q_norm, k_norm, sinks;
+  // Latent attention. Queries come out of `wq`, whose input is the latent of q_down where there is one.
+  Matrix q_down, kv_down;
+  Vector q_latent_norm, latent_norm;
+  Matrix k_up;   ///< [heads * latent, unrotated]: a head's query to what is multiplied by latents.
+  Matrix v_up;   ///< [heads * value, latent]
+  Matrix kv_up;  ///< Both as one, [heads * (unrotated + value), latent]; k_up is then made from it, and v_up empty.
   Matrix gate, up, down;
   Matrix gate_up;  ///< In place of gate and up: the rows of gate, then those of up.
   Vector b_gate, b_up, b_down;

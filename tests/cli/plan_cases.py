@@ -5,7 +5,7 @@ import re
 from harness import MODELS, TestCase, model, stoker
 
 MIB, GIB = 1 << 20, 1 << 30
-FAMILIES = "llama qwen2 qwen3 gemma2 gemma3 olmoe mixtral qwen2moe qwen3moe gpt-oss-mxfp4".split()
+FAMILIES = "llama qwen2 qwen3 gemma2 gemma3 olmoe mixtral qwen2moe qwen3moe gpt-oss-mxfp4 deepseek2".split()
 SPEEDS = ("prefill", "decode", "decode_full_context")
 
 
@@ -36,7 +36,7 @@ class Plan(TestCase):
         self.assertFalse((self.folder / "home").exists())
 
     def test_the_smallest_limit_works(self):
-        for name in ("llama", "olmoe", "gpt-oss-mxfp4"):
+        for name in ("llama", "olmoe", "gpt-oss-mxfp4", "deepseek2"):
             for options in ((), ("--ctx", 3000), ("--parallel", 5), ("--kv-type", "f32", "--batch", 64)):
                 args = ("plan", model(name), "--no-measure", "--json", *options, "--memory")
                 done = stoker(*args, "1M", env=self.env)
@@ -47,6 +47,12 @@ class Plan(TestCase):
                 self.assertEqual(plan["smallest_limit_bytes"], needed * MIB)
                 self.assertEqual(plan["limits"][0]["limit_bytes"], needed * MIB)
                 self.assertEqual(stoker(*args, f"{needed - 1}M", env=self.env).code, 1)
+
+    def test_latents_of_a_long_context_take_what_the_arithmetic_says(self):
+        """128k tokens of DeepSeek-V3: 61 layers of 576 values in f16; as K and V of 128 heads they would take 71 times that."""
+        plan = self.plan("synth:deepseek-v3", "--ctx", 131072, "--memory", "32G")
+        kv = next(line["bytes"] for line in plan["memory"] if line["name"] == "kv cache")
+        self.assertLess(abs(kv / (131072 * 61 * 576 * 2) - 1), 0.03)
 
     def test_a_run_has_what_the_plan_says(self):
         args = ("--memory", "1G", "--ctx", 700, "--threads", 1, "--expert-cache", "100K")

@@ -103,7 +103,7 @@ TEST(Bench, BytesOfATokenAreWeightsAndWhatItSeesOfTheCache) {
   auto engine = open("type-q4_k", {});
   const Matrices m(*engine);
   const double padding = m.row;
-  const auto kv = static_cast<double>(engine->model().plan().kv.bytes_per_position());
+  const auto kv = static_cast<double>(engine->model().plan().kv.traits().bytes_per_position);
   const auto of = [&](BenchCase test) { return bench_traffic(engine->model(), test, 64); };
 
   const auto first = of({.generates = true, .n = 1});
@@ -124,7 +124,7 @@ TEST(Bench, APromptReadsWeightsOncePerCallAndTheHeadOnce) {
     return BenchTraffic{t.bytes_per_token * static_cast<double>(n), t.int8_ops_per_token * static_cast<double>(n)};
   };
   EXPECT_NEAR(of(64).bytes_per_token - of(63).bytes_per_token,
-              m.row + static_cast<double>(engine->model().plan().kv.bytes_per_position()), 0.01);
+              m.row + static_cast<double>(engine->model().plan().kv.traits().bytes_per_position), 0.01);
   // The last layer's feed-forward and the head see only the last token.
   EXPECT_LT(of(64).int8_ops_per_token - of(63).int8_ops_per_token, 0.7 * m.int8_ops);
   // A second call reads what a call without outputs reads, which is less than all of it.
@@ -138,7 +138,7 @@ TEST(Bench, WindowsAndFloatsAreSeen) {
   const auto of = [&](int64_t depth) {
     return bench_traffic(engine->model(), {.generates = true, .n = 1, .depth = depth}, 64);
   };
-  const auto kv = static_cast<double>(engine->model().plan().kv.bytes_per_position());
+  const auto kv = static_cast<double>(engine->model().plan().kv.traits().bytes_per_position);
   EXPECT_DOUBLE_EQ(of(69).bytes_per_token - of(59).bytes_per_token, 10 * kv);
   EXPECT_DOUBLE_EQ(of(1069).bytes_per_token - of(69).bytes_per_token, 1000 * kv / 6);
   EXPECT_EQ(of(0).int8_ops_per_token, 0);

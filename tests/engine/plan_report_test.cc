@@ -48,7 +48,7 @@ std::map<std::string, uint64_t> by_name(const std::vector<Ledger::Line>& lines, 
 }
 
 TEST(PlanReport, LinesAreThoseOfTheLedgerOnceLoaded) {
-  for (const auto& name : {"llama", "gemma3", "gpt-oss-mxfp4", "olmoe"}) {
+  for (const auto& name : {"llama", "gemma3", "gpt-oss-mxfp4", "olmoe", "deepseek2"}) {
     for (const std::optional<uint64_t> cache : {std::optional<uint64_t>(), std::optional<uint64_t>(200'000)}) {
       if (cache && std::string(name) != "olmoe" && std::string(name) != "gpt-oss-mxfp4") continue;
       auto engine = open(name, {.expert_cache_bytes = cache});

@@ -262,7 +262,12 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"stablelm-2-1.6b", 1.644e9},
                                                    {"pythia-1.4b", 1.4146e9},
                                                    {"phi-2", 2.78e9},
-                                                   {"gpt2", 124.4e6}};
+                                                   {"gpt2", 124.4e6},
+                                                   {"deepseek-v2-lite", 15.7e9},
+                                                   {"deepseek-v3", 671e9},
+                                                   {"kimi-k2", 1.026e12},
+                                                   {"glm-4.7-flash", 29.94e9},
+                                                   {"mistral-small-4", 119e9}};
   for (const SynthShape& shape : synth_shapes()) {
     if (shape.name.starts_with("tiny-")) continue;
     const std::string name(shape.name);

@@ -137,6 +137,7 @@ TEST(Config, EachKeyIsCheckedForTypeAndRange) {
 
 TEST(Config, HeadsMustFit) {
   for (const std::string& arch : architectures()) {
+    if (const auto config = read(arch, {}); config && config->latent_dim > 0) continue;  // see Latents
     expect_refused(arch, {{"attention.head_count_kv", u32(5)}}, {"not a multiple"});
     expect_refused(arch, {{"attention.key_length", u32(20)}, {"rope.dimension_count", u32(20)}},
                    {"20", "multiples of 8"});
@@ -186,6 +187,56 @@ TEST(Config, WhatTheNumberOfLayersSays) {
   EXPECT_EQ(minicpm->embedding_scale, 12);
   EXPECT_FLOAT_EQ(minicpm->residual_scale, 0.7f);
   EXPECT_FLOAT_EQ(minicpm->logit_divisor, 96 / 256.0f);
+}
+
+TEST(Config, Latents) {
+  for (const std::string arch : {"deepseek2", "mistral4"}) {
+    const auto config = read(arch, {});
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(config->k_dim, config->latent_dim + config->rope_dims);
+    EXPECT_EQ(config->v_dim, config->latent_dim);
+    EXPECT_EQ(config->n_kv_heads.max(), 1);
+    expect_refused(arch, {{"attention.head_count_kv", u32(5)}}, {"head_count_kv is 5", "wanted 1 or"});
+    expect_refused(arch, {{"attention.kv_lora_rank", u32(40)}}, {"latent of 40", "multiples of 16"});
+    expect_refused(arch, {{"attention.value_length_mla", u32(24)}}, {"24 value dimensions", "multiples of 16"});
+    expect_refused(arch, {{"attention.key_length_mla", u32(44)}}, {"unrotated", "multiples of 16"});
+    expect_refused(arch, {{"rope.dimension_count", std::nullopt}}, {"rope.dimension_count"});
+    expect_refused(arch, {{"expert_feed_forward_length", std::nullopt}}, {"expert_feed_forward_length is missing"});
+    expect_refused(arch, {{"expert_used_count", std::nullopt}}, {"expert_used_count is 0"});
+    expect_refused(arch, {{"attention.temperature_scale", f32(0.1)}, {"attention.temperature_length", std::nullopt}},
+                   {"attention.temperature_length is missing"});
+  }
+  // Files from before the cache was one row have the dimensions of a head where others have those of the row.
+  const auto old = read("deepseek2", {{"attention.key_length_mla", std::nullopt},
+                                      {"attention.value_length_mla", std::nullopt},
+                                      {"attention.key_length", u32(40)},
+                                      {"attention.value_length", u32(16)},
+                                      {"attention.head_count_kv", u32(6)}});
+  ASSERT_TRUE(old) << old.error().message;
+  EXPECT_EQ(old->head_k_dim, 40);
+  EXPECT_EQ(old->head_v_dim, 16);
+  EXPECT_EQ(old->k_dim, 56);
+}
+
+/// How YaRN scales scores and rotations, at the sizes of published models.
+TEST(Config, LatentScale) {
+  const auto scaled = [](const std::string& arch, const char* type, double factor, double log_multiplier) {
+    const auto config = read(arch, {{"attention.key_length_mla", u32(192)},
+                                    {"rope.dimension_count", u32(64)},
+                                    {"rope.scaling.type", text(type)},
+                                    {"rope.scaling.factor", f32(factor)},
+                                    {"rope.scaling.yarn_log_multiplier", f32(log_multiplier)}});
+    if (!config) ADD_FAILURE() << config.error().message;
+    return std::pair(static_cast<double>(config->attn_scale), config->yarn_magnitude);
+  };
+  EXPECT_NEAR(scaled("deepseek2", "yarn", 40, 0.1).first, 0.1352338, 1e-7);     // DeepSeek-V3
+  EXPECT_NEAR(scaled("deepseek2", "yarn", 40, 0.0707).first, 0.1147214, 1e-7);  // V2-Lite
+  EXPECT_NEAR(scaled("deepseek2", "yarn", 64, 0.1).first, 0.1446796, 1e-7);     // Kimi K2
+  EXPECT_NEAR(scaled("deepseek2", "none", 64, 0.1).first, 0.0721688, 1e-7);
+  EXPECT_EQ(scaled("deepseek2", "yarn", 40, 0.0707).second, 1);
+  EXPECT_NEAR(scaled("deepseek2", "yarn", 40, 0).second, 1.368888, 1e-6);
+  EXPECT_NEAR(scaled("mistral4", "yarn", 40, 0.0707).first, 0.1352338, 1e-7);
+  EXPECT_NEAR(scaled("mistral4", "yarn", 40, 0.0707).second, 1.368888 / 1.260804, 1e-6);
 }
 
 TEST(Config, PerLayerNumbers) {

@@ -19,15 +19,23 @@ using Rows = std::vector<std::vector<float>>;
 // Shapes that cross the borders: rows of 1 and 15 mod 16, heads of 16, 64, 80, 128 and 256, windows that end inside a
 // tile, every kernel class; 200 tokens cross three tiles.
 const std::vector<std::string>& models() {
-  static const std::vector<std::string> names = {
-      "llama",       "llama-rows-1", "llama-rows-15",     "llama-d64-mqa",   "llama-d80-mha", "qwen3-d128",
-      "gemma2-d256", "gemma3",       "gemma3-d256",       "llama-fused-qkv", "qwen2",         "mix-gemma3",
-      "mix-qwen2",   "type-q4_1",    "type-q5_0",         "type-q8_0",       "type-q4_k",     "type-q6_k",
-      "type-q2_k",   "type-q3_k",    "type-q5_k",         "type-iq4_xs",     "type-iq4_nl",   "type-mxfp4",
-      "type-q4_0",   "type-q5_1",    "type-f16",          "type-bf16",       "tied-q6_k",     "tied-q4_1",
-      "mixtral",     "olmoe",        "qwen2moe",          "qwen3moe",        "gpt-oss-mxfp4", "glm4moe-groups",
-      "deepseek",    "ernie4_5",     "ernie4_5-moe-step", "granite",         "granitemoe",    "bailingmoe",
-      "bailingmoe2", "dots1",        "minimax-m2",        "cohere2",         "mistral3",      "starcoder2"};
+  static const std::vector<std::string> names = {"llama",           "llama-rows-1",  "llama-rows-15",
+                                                 "llama-d64-mqa",   "llama-d80-mha", "qwen3-d128",
+                                                 "gemma2-d256",     "gemma3",        "gemma3-d256",
+                                                 "llama-fused-qkv", "qwen2",         "mix-gemma3",
+                                                 "mix-qwen2",       "type-q4_1",     "type-q5_0",
+                                                 "type-q8_0",       "type-q4_k",     "type-q6_k",
+                                                 "type-q2_k",       "type-q3_k",     "type-q5_k",
+                                                 "type-iq4_xs",     "type-iq4_nl",   "type-mxfp4",
+                                                 "type-q4_0",       "type-q5_1",     "type-f16",
+                                                 "type-bf16",       "tied-q6_k",     "tied-q4_1",
+                                                 "mixtral",         "olmoe",         "qwen2moe",
+                                                 "qwen3moe",        "gpt-oss-mxfp4", "glm4moe-groups",
+                                                 "deepseek",        "ernie4_5",      "ernie4_5-moe-step",
+                                                 "granite",         "granitemoe",    "bailingmoe",
+                                                 "bailingmoe2",     "dots1",         "minimax-m2",
+                                                 "cohere2",         "mistral3",      "starcoder2",
+                                                 "deepseek2",       "mistral4",      "deepseek2-joined-q8_0"};
   return names;
 }
 
@@ -299,7 +307,7 @@ void counting_merge(const kernels::AttentionMergeArgs& args) noexcept {
 TEST(InvarianceTiles, SharedAmongWorkers) {
   kernels::Table table = *kernels::runnable_tables().back();
   real_merge = std::exchange(table.attention_merge, counting_merge);
-  for (const char* name : {"llama-d64-mqa", "gemma3-d256", "llama-d80-mha"}) {
+  for (const char* name : {"llama-d64-mqa", "gemma3-d256", "llama-d80-mha", "deepseek2"}) {
     for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{1290}, {1300, 70, 450}}) {
       Rows want;
       for (int threads : {1, 2, 3, 5}) {
@@ -358,7 +366,7 @@ SparseOutputs sparse_outputs(const std::string& name, int64_t chunk_rows) {
 }
 
 TEST(InvarianceChunks, OutputsOfSomeRows) {
-  for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe"}) {
+  for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe", "deepseek2"}) {
     const SparseOutputs want = sparse_outputs(name, 0);
     ASSERT_EQ(want.logits.size(), 3u);
     ASSERT_EQ(want.hidden.size(), 70u);
@@ -465,7 +473,8 @@ TEST_P(Streamed, LongPromptReadsEachExpertOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, Streamed, ::testing::Values("mixtral", "olmoe", "qwen2moe", "qwen3moe", "gpt-oss-mxfp4"),
+INSTANTIATE_TEST_SUITE_P(Tiny, Streamed,
+                         ::testing::Values("mixtral", "olmoe", "qwen2moe", "qwen3moe", "gpt-oss-mxfp4", "deepseek2"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -553,7 +562,8 @@ TEST_P(StreamedUnits, OutputsOfSomeRows) {
 INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
                          ::testing::Values("llama", "llama-fused-qkv", "qwen2", "gemma3", "granite", "mix-qwen2",
                                            "tied-q6_k", "phi3", "starcoder2", "cohere2", "phi2", "falcon-40b",
-                                           "deepseek", "glm4moe-groups", "ernie4_5-moe-step", "gpt-oss-mxfp4"),
+                                           "deepseek", "glm4moe-groups", "ernie4_5-moe-step", "gpt-oss-mxfp4",
+                                           "deepseek2", "deepseek2-q8_0", "deepseek2-joined-q8_0"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -562,7 +572,7 @@ INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
 
 TEST(InvarianceKv, OtherElementTypes) {
   for (kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kF32, kernels::KvType::kQ8_0}) {
-    for (const char* name : {"llama", "llama-d80-mha", "gemma3"}) {
+    for (const char* name : {"llama", "llama-d80-mha", "gemma3", "deepseek2"}) {
       Loaded loaded(tiny_path(name), {.isa = available_isas().back(), .threads = 2, .kv = kv, .scatter_seed = 5});
       const auto tokens = text(loaded.n_vocab(), 150, 2);
       expect_same(all_logits(loaded, tokens, 64), alone(name, tokens, kv),

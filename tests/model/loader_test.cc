@@ -87,7 +87,8 @@ std::vector<std::string> required_tensors(const Arch& arch) {
     if (layer == 0 && config->has_experts(0) == config->has_experts(1)) break;
     for (const TensorSpec& spec : arch.tensors) {
       if (spec.need == Need::kOptional || !may_have(spec.need, *config, layer)) continue;
-      if (spec.need == Need::kUnlessFused && file->find_tensor("blk.1.attn_qkv.weight")) continue;
+      const std::string_view fused = fused_form(spec.need);
+      if (!fused.empty() && file->find_tensor(str_cat("blk.1.", fused))) continue;
       if (layer == 1 || spec.need == Need::kDense) names.push_back(str_cat("blk.", layer, ".", spec.name));
     }
   }
@@ -185,6 +186,52 @@ TEST(Loader, OneTensorPerExpert) {
             std::string::npos);
   const std::string odd = error_of(split_mixtral("", "blk.0.ffn_down.7.weight"));
   EXPECT_NE(odd.find("blk.0.ffn_down.7.weight has type F16, wanted F32"), std::string::npos) << odd;
+}
+
+/// deepseek2 as files were before keys and values got matrices of their own: of each head the rows of both together.
+std::string joined_deepseek() {
+  const auto file = gguf::File::open(testing::tiny_path("deepseek2"));
+  const auto config = read_config(*file);
+  gguf::Writer writer("deepseek2");
+  for (const auto& [key, value] : file->metadata()) {
+    if (key != "general.architecture") writer.add(key, value);
+  }
+  const auto floats = [&](const std::string& name) {
+    const gguf::TensorInfo* tensor = file->find_tensor(name);
+    std::vector<float> values(tensor->bytes / sizeof(float));
+    EXPECT_TRUE(file->read_tensor(*tensor, 0, std::as_writable_bytes(std::span(values))));
+    return values;
+  };
+  for (const auto& tensor : file->tensors()) {
+    if (tensor.name.ends_with("attn_v_b.weight")) continue;
+    std::string name = tensor.name;
+    auto shape = tensor.shape;
+    std::vector<float> values = floats(name);
+    if (name.ends_with("attn_k_b.weight")) {
+      const int64_t n_heads = shape[0], latent = shape[1], plain = shape[2], value = config->head_v_dim;
+      const auto k = std::move(values), v = floats(name.replace(name.size() - 10, 1, "v"));
+      name.replace(name.size() - 10, 1, "kv");
+      shape = {n_heads * (plain + value), latent};
+      for (int64_t h = 0; h < n_heads; ++h) {
+        for (int64_t i = 0; i < plain * latent; ++i)
+          values.push_back(k[static_cast<size_t>((h * latent + i % latent) * plain + i / latent)]);
+        values.insert(values.end(), v.begin() + h * value * latent, v.begin() + (h + 1) * value * latent);
+      }
+    }
+    EXPECT_TRUE(writer.add_tensor(name, tensor.type(), shape, std::as_bytes(std::span(values))));
+  }
+  return *writer.bytes();
+}
+
+TEST(Loader, KeysAndValuesInOneMatrixGiveTheSameBits) {
+  const std::string bytes = joined_deepseek();
+  const auto joined = gguf::File::parse(std::as_bytes(std::span(bytes)), "made");
+  const auto split = gguf::File::open(testing::tiny_path("deepseek2"));
+  ASSERT_TRUE(joined && split);
+  ASSERT_TRUE(joined->find_tensor("blk.2.attn_kv_b.weight"));
+  testing::Loaded a(*joined), b(*split);
+  const std::vector<int32_t> tokens{3, 1, 4, 1, 5, 9, 2, 6};
+  EXPECT_EQ(testing::all_logits(a, tokens, 8), testing::all_logits(b, tokens, 8));
 }
 
 TEST(Loader, UnusedTensorsAreNotedAndCompanionsRefused) {

@@ -7,20 +7,22 @@
 namespace stoker::model {
 
 extern const Arch kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR, kDeepseek,
-    kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe, kFalcon, kGemma, kGemma2, kGemma3, kGlm4, kGlm4Moe,
-    kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kLlama, kMimo2,
-    kMinimaxM2, kMiniCpm, kMistral3, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe,
-    kQwen2Vl, kQwen3, kQwen3Moe, kQwen3Vl, kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
+    kDeepseek2, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe, kFalcon, kGemma, kGemma2, kGemma3, kGlm4,
+    kGlm4Moe, kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2,
+    kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3,
+    kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen3Vl, kQwen3VlMoe, kSeedOss, kSmolLm3,
+    kStableLm, kStarCoder, kStarCoder2, kXverse;
 
 namespace {
 constexpr const Arch* kArchs[] = {
-    &kArcee,     &kBaichuan,   &kBailingMoe, &kBailingMoe2,  &kChatGlm,    &kCodeShell, &kCohere2,    &kCommandR,
-    &kDeepseek,  &kDots1,      &kErnie45,    &kErnie45Moe,   &kExaone,     &kExaone4,   &kExaoneMoe,  &kFalcon,
-    &kGemma,     &kGemma2,     &kGemma3,     &kGlm4,         &kGlm4Moe,    &kGpt2,      &kGptNeoX,    &kGptOss,
-    &kGranite,   &kGraniteMoe, &kHunyuan3,   &kHunyuanDense, &kHunyuanMoe, &kInternLm2, &kLlama,      &kMimo2,
-    &kMinimaxM2, &kMiniCpm,    &kMistral3,   &kNemotron,     &kOlmo2,      &kOlmoe,     &kOrion,      &kPhi2,
-    &kPhi3,      &kPhiMoe,     &kQwen,       &kQwen2,        &kQwen2Moe,   &kQwen2Vl,   &kQwen3,      &kQwen3Moe,
-    &kQwen3Vl,   &kQwen3VlMoe, &kSeedOss,    &kSmolLm3,      &kStableLm,   &kStarCoder, &kStarCoder2, &kXverse};
+    &kArcee,      &kBaichuan,  &kBailingMoe, &kBailingMoe2, &kChatGlm,      &kCodeShell,  &kCohere2,   &kCommandR,
+    &kDeepseek,   &kDeepseek2, &kDots1,      &kErnie45,     &kErnie45Moe,   &kExaone,     &kExaone4,   &kExaoneMoe,
+    &kFalcon,     &kGemma,     &kGemma2,     &kGemma3,      &kGlm4,         &kGlm4Moe,    &kGpt2,      &kGptNeoX,
+    &kGptOss,     &kGranite,   &kGraniteMoe, &kHunyuan3,    &kHunyuanDense, &kHunyuanMoe, &kInternLm2, &kLlama,
+    &kMimo2,      &kMinimaxM2, &kMiniCpm,    &kMistral3,    &kMistral4,     &kNemotron,   &kOlmo2,     &kOlmoe,
+    &kOrion,      &kPhi2,      &kPhi3,       &kPhiMoe,      &kQwen,         &kQwen2,      &kQwen2Moe,  &kQwen2Vl,
+    &kQwen3,      &kQwen3Moe,  &kQwen3Vl,    &kQwen3VlMoe,  &kSeedOss,      &kSmolLm3,    &kStableLm,  &kStarCoder,
+    &kStarCoder2, &kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -194,6 +196,22 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.expert_ff_dim ? config.expert_ff_dim : config.ff_dim[layer];
     case Dim::kSharedFf:
       return config.shared_width();
+    case Dim::kLatent:
+      return config.latent_dim;
+    case Dim::kLatentAndRope:
+      return config.latent_dim + config.rope_dims;
+    case Dim::kQLatent:
+      return config.q_latent_dim;
+    case Dim::kHeadPlain:
+      return config.head_k_dim - config.rope_dims;
+    case Dim::kHeadValue:
+      return config.head_v_dim;
+    case Dim::kHeadsQ:
+      return config.n_heads[layer] * config.head_k_dim;
+    case Dim::kHeadsKV:
+      return config.n_heads[layer] * (config.head_k_dim - config.rope_dims + config.head_v_dim);
+    case Dim::kHeadsValue:
+      return config.n_heads[layer] * config.head_v_dim;
     case Dim::kOne:
       return 1;
     case Dim::kRopePairs:

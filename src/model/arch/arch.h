@@ -63,18 +63,29 @@ enum class Dim {
   kExperts,
   kExpertFf,
   kSharedFf,
+  kLatent,         ///< The latent row that keys and values come out of.
+  kLatentAndRope,  ///< The same and the part of keys that is rotated.
+  kQLatent,
+  kHeadPlain,   ///< Of a head's query the dimensions that are not rotated.
+  kHeadValue,   ///< Of a head's output.
+  kHeadsQ,      ///< Queries of all heads; of families with latents, as those that follow.
+  kHeadsKV,     ///< Of all heads, one after the other: keys without their rotated part, then values.
+  kHeadsValue,  ///< Outputs of all heads.
   kOne,
 };
 
 enum class Need {
   kRequired,
   kOptional,
-  kF32,          ///< Required, and a vector whose file must hold the values as they are.
-  kUnlessFused,  ///< Required unless attn_qkv is there.
-  kDense,        ///< Required in a layer without experts, and unknown in others.
-  kExperts,      ///< Required in a layer with experts.
-  kShared,       ///< The same, if the model has shared experts.
-  kHeadGains,    ///< Required if ModelConfig::head_gains, unknown otherwise.
+  kF32,           ///< Required, and a vector whose file must hold the values as they are.
+  kUnlessFused,   ///< Required unless attn_qkv is there.
+  kDense,         ///< Required in a layer without experts, and unknown in others.
+  kExperts,       ///< Required in a layer with experts.
+  kShared,        ///< The same, if the model has shared experts.
+  kHeadGains,     ///< Required if ModelConfig::head_gains, unknown otherwise.
+  kQLatent,       ///< Required where queries come out of a latent row.
+  kQPlain,        ///< Required where they do not.
+  kUnlessJoined,  ///< Required unless attn_kv_b is there.
 };
 
 /// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols], a
@@ -87,6 +98,7 @@ struct TensorSpec {
   Dim rows;
   Dim cols = Dim::kModel;  ///< Of matrices only; and kHead of a vector for each head.
   Need need = Need::kRequired;
+  Dim stack = Dim::kOne;  ///< So many matrices, [stack, rows, cols], that are used as one of stack * rows rows.
 };
 struct GlobalTensorSpec {
   std::string_view name;
@@ -129,9 +141,16 @@ extern const std::span<const GlobalTensorSpec> kUntiedGlobals;  ///< The same wi
 /// kTiedGlobals with output_norm.bias.
 extern const std::span<const GlobalTensorSpec> kBiasedNormGlobals;
 
+/// The tensor in whose place those of this kind stand; empty: they do not stand for another.
+constexpr std::string_view fused_form(Need need) {
+  return need == Need::kUnlessFused ? "attn_qkv.weight" : need == Need::kUnlessJoined ? "attn_kv_b.weight" : "";
+}
+
 /// Whether `layer` may have a tensor of this kind, the fused ones aside.
 inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   if (need == Need::kHeadGains) return config.head_gains;
+  if (need == Need::kQLatent) return config.q_latent_dim > 0;
+  if (need == Need::kQPlain) return config.q_latent_dim == 0;
   if (need == Need::kShared) return config.has_experts(layer) && config.shared_width() > 0;
   return need != (config.has_experts(layer) ? Need::kDense : Need::kExperts);
 }

@@ -29,12 +29,6 @@ void finish_head(const Step& step, Exec& exec, HeadWork work, int64_t r, float* 
   if (a.late_norm) norm();
 }
 
-/// What queries at this position are multiplied by, rounded once from double.
-float temperature_at(const AttentionSpec& a, int64_t position) noexcept {
-  const auto times = static_cast<double>(position / a.temperature_length + 1);
-  return static_cast<float>(1 + static_cast<double>(a.temperature) * math::log(times));
-}
-
 const float* bias_of(const Vector* own, const Vector* fused, int64_t own_at, int64_t fused_at) noexcept {
   return own ? own->data + own_at : fused ? fused->data + fused_at : nullptr;
 }
@@ -110,6 +104,11 @@ Cut share_heads(const AttentionSpec& a, Cut cut, int64_t n_calls, int n_workers)
 
 }  // namespace
 
+float temperature_at(const AttentionSpec& a, int64_t position) noexcept {
+  const auto times = static_cast<double>(position / a.temperature_length + 1);
+  return static_cast<float>(1 + static_cast<double>(a.temperature) * math::log(times));
+}
+
 int64_t AttentionCalls::count() const noexcept {
   int64_t n_blocks = 0;
   for (const RowSpan& span : spans) n_blocks += (span.n + cut.tokens - 1) / cut.tokens;
@@ -146,7 +145,7 @@ kernels::AttentionArgs QueryList::fill(const Step& step, const Exec& exec, const
   for (int64_t i = call.tokens.begin; i < call.tokens.end; ++i) {
     const int64_t position = call.span->position0 + i;
     for (int64_t head = call.heads.begin; head < call.heads.end; ++head) {
-      queries[n++] = {.q = exec.row(Buf::kQkv, call.span->q_row0 + i) + a.q_column + head * a.k_dim,
+      queries[n++] = {.q = exec.row(a.queries, call.span->q_row0 + i) + a.q_column + head * a.q_stride,
                       .out = exec.row(Buf::kAttended, call.span->row0 + i) + head * a.v_dim,
                       .begin = a.window ? std::max<int64_t>(0, position + 1 - a.window) : 0,
                       .end = position + 1,
@@ -158,6 +157,7 @@ kernels::AttentionArgs QueryList::fill(const Step& step, const Exec& exec, const
           .v_dim = static_cast<int>(a.v_dim),
           .scale = a.scale,
           .softcap = a.softcap,
+          .values_in_keys = a.values_in_keys,
           .queries = queries,
           .n_queries = n,
           .pages = call.span->tiles,

@@ -13,7 +13,8 @@ constexpr int64_t kGroupsOfManyRows = 4;
 constexpr int64_t kPiecesPerWorker = 4;
 constexpr int64_t kFewRows = 16;
 
-/// The matrix's bytes, waited for where they come from disk; null when they could not be read: the rows have failed.
+}  // namespace
+
 const std::byte* data_of(const Matrix& w, const Step& step, Exec& exec) noexcept {
   if (w.data) return w.data;
   const std::byte* data = exec.units->wait(w);
@@ -22,8 +23,6 @@ const std::byte* data_of(const Matrix& w, const Step& step, Exec& exec) noexcept
   for (int64_t r = 0; r < exec.n_rows; ++r) exec.mark_bad(exec.original_row(r), step);
   return nullptr;
 }
-
-}  // namespace
 
 int64_t groups_per_piece(int64_t n_groups, int64_t n_rows, int n_workers) noexcept {
   const int64_t even = (n_groups + n_workers * kPiecesPerWorker - 1) / (n_workers * kPiecesPerWorker);

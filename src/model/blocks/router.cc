@@ -47,7 +47,7 @@ void score(const float* logits, const MoeSpec& moe, double* scores) noexcept {
   }
 }
 
-/// Scores outside of the groups whose two best sum up to the most become -infinity.
+/// Scores outside of the groups whose best (one, or the sum of two) are the most become -infinity.
 void keep_best_groups(const MoeSpec& moe, double* scores) noexcept {
   constexpr double kNone = -std::numeric_limits<double>::infinity();
   const int64_t n_groups = moe.routing.n_groups, size = moe.n_experts / n_groups;
@@ -56,7 +56,8 @@ void keep_best_groups(const MoeSpec& moe, double* scores) noexcept {
   for (int64_t g = 0; g < n_groups; ++g) {
     int32_t best[2];
     find_largest(scores + g * size, size, 2, best);
-    sums[g] = scores[g * size + best[0]] + scores[g * size + best[1]];
+    sums[g] = scores[g * size + best[0]];
+    if (moe.routing.group_best > 1) sums[g] += scores[g * size + best[1]];
   }
   find_largest(sums, n_groups, n_groups, order);
   for (int64_t i = moe.routing.n_used_groups; i < n_groups; ++i) std::fill_n(scores + order[i] * size, size, kNone);

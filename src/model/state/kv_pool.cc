@@ -15,11 +15,14 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
   KvLayout layout;
   layout.type = type;
   for (int64_t i = 0; i < config.n_layers; ++i) {
-    Layer layer;
-    layer.offset = layout.page_bytes;
+    Layer layer{.kind = config.latent_dim > 0 ? StateKind::kLatent : StateKind::kHeads,
+                .n_heads = config.n_kv_heads[i],
+                .offset = layout.page_bytes};
     layer.k_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.k_dim)), 64);
-    layer.v_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.v_dim)), 64);
-    layout.page_bytes += config.n_kv_heads[i] * (layer.k_tile_bytes + layer.v_tile_bytes);
+    if (layer.kind == StateKind::kHeads) {
+      layer.v_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.v_dim)), 64);
+    }
+    layout.page_bytes += layer.bytes();
     layout.layers.push_back(layer);
   }
   return layout;

@@ -14,22 +14,40 @@
 
 namespace stoker::model {
 
-/// Where K and V of each layer lie inside a page. A page holds 64 positions of all layers: for each layer and key-value
-/// head one K tile and one V tile (docs/kernels.md#kv-tiles), 64-byte aligned.
+/// What a layer keeps of each position.
+enum class StateKind {
+  kHeads,   ///< K and V of every key-value head.
+  kLatent,  ///< One row for all heads: a latent, whose values are also read as V, and the rotated part of the keys.
+};
+
+/// What the state of a sequence can do and what it takes: the engine asks this, and never the architecture. Every state
+/// can be appended to. What all layers can do, and what they take together.
+struct StateTraits {
+  bool truncates = true;  ///< To any shorter length.
+  bool forks = true;      ///< Without a copy of what both have. A fork that nobody appends to is a snapshot.
+  int64_t bytes_per_position = 0;
+  int64_t bytes_per_sequence = 0;  ///< However long it is.
+};
+
+/// Where the state of each layer lies inside a page. A page holds 64 positions of all layers: for each layer and
+/// key-value head one K tile and one V tile (docs/kernels.md#kv-tiles), or one latent tile, 64-byte aligned.
 struct KvLayout {
   struct Layer {
+    StateKind kind = StateKind::kHeads;
+    int64_t n_heads = 0;
     int64_t offset = 0;  ///< Of head 0's K tile in the page.
     int64_t k_tile_bytes = 0;
-    int64_t v_tile_bytes = 0;
+    int64_t v_tile_bytes = 0;  ///< 0: V is read out of the K tile.
     int64_t k_offset(int64_t head) const { return offset + head * (k_tile_bytes + v_tile_bytes); }
-    int64_t v_offset(int64_t head) const { return k_offset(head) + k_tile_bytes; }
+    int64_t v_offset(int64_t head) const { return k_offset(head) + (v_tile_bytes > 0 ? k_tile_bytes : 0); }
+    int64_t bytes() const { return n_heads * (k_tile_bytes + v_tile_bytes); }
   };
   kernels::KvType type = kernels::KvType::kF16;
   std::vector<Layer> layers;
   int64_t page_bytes = 0;
 
   static KvLayout of(const ModelConfig& config, kernels::KvType type);
-  int64_t bytes_per_position() const { return page_bytes / kernels::kTilePositions; }
+  StateTraits traits() const { return {.bytes_per_position = page_bytes / kernels::kTilePositions}; }
 };
 
 /// Pages of key-value memory, reference-counted. One slab, allocated and charged once.
@@ -62,8 +80,8 @@ class KvPool {
   std::vector<int32_t> free_;
 };
 
-/// The state of one sequence: the pages that hold its K and V, and how many positions are written.
-/// What it can do: append, truncate to any length, fork; see docs/architecture.md#sequence-state for other kinds.
+/// The state of one sequence: the pages that hold it, and how many positions are written.
+/// What it can do besides being appended to: `traits`; see docs/architecture.md#sequence-state.
 class Sequence {
  public:
   /// `positions`: how long it may get, so that growing so far allocates nothing; a longer one is possible.
@@ -73,6 +91,7 @@ class Sequence {
   ~Sequence() { clear(); }
 
   int64_t length() const { return length_; }
+  StateTraits traits() const { return pool_->layout().traits(); }
 
   /// Pages that `reserve(n)` would take from the pool: for new positions, and a copy of a shared page that is not full.
   int64_t pages_wanted(int64_t n) const;

@@ -1,0 +1,155 @@
+// Multi-head latent attention: DeepSeek V2, V2-Lite, V3 and R1, Kimi K2, GLM-4.7-Flash, and Mistral 4 beside them. One
+// latent row per position holds keys and values of all heads; the first layers are dense, the others have experts,
+// chosen by softmax or by sigmoid with a selection bias, in groups, and shared ones.
+// Source: DeepSeek-V2 (arXiv:2405.04434), DeepSeek-V3 (arXiv:2412.19437).
+#include "base/math.h"
+#include "base/str_cat.h"
+#include "model/arch/arch.h"
+#include "model/plan.h"
+
+namespace stoker::model {
+namespace {
+
+constexpr double kMaxDim = 1 << 20;
+
+constexpr KeySpec kKeys[] = {
+    {.key = "attention.kv_lora_rank", .field = &ModelConfig::latent_dim, .required = true, .min = 1, .max = 1024},
+    {.key = "attention.q_lora_rank", .field = &ModelConfig::q_latent_dim, .max = kMaxDim},
+    {.key = "attention.key_length_mla", .field = &ModelConfig::head_k_dim, .max = 65536},
+    {.key = "attention.value_length_mla", .field = &ModelConfig::head_v_dim, .max = 65536},
+    {.key = "attention.temperature_scale", .field = &ModelConfig::attn_temperature, .max = 1e3},
+    {.key = "attention.temperature_length", .field = &ModelConfig::attn_temperature_length, .max = 1 << 30},
+    {.key = "rope.scaling.yarn_log_multiplier", .field = &ModelConfig::yarn_log_multiplier, .max = 1e3},
+    {.key = "rope.scaling.yarn_beta_fast", .field = &ModelConfig::yarn_beta_fast, .min = 1e-3, .max = 1e6},
+    {.key = "rope.scaling.yarn_beta_slow", .field = &ModelConfig::yarn_beta_slow, .min = 1e-3, .max = 1e6},
+    {.key = "expert_count", .field = &ModelConfig::n_experts, .max = kMaxExperts},
+    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .max = kMaxExperts},
+    {.key = "expert_feed_forward_length", .field = &ModelConfig::expert_ff_dim, .max = 1 << 24},
+    {.key = "expert_shared_count", .field = &ModelConfig::n_shared, .max = kMaxExperts},
+    {.key = "expert_group_count", .field = &ModelConfig::n_groups, .max = kMaxExperts},
+    {.key = "expert_group_used_count", .field = &ModelConfig::n_used_groups, .max = kMaxExperts},
+    {.key = "expert_gating_func", .field = &ModelConfig::gating, .max = 4},
+    kLeadingDense,
+    kWeightsNorm,
+    kWeightsScale,
+};
+
+constexpr TensorSpec kTensors[] = {
+    {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
+    {"attn_q.weight", &LayerWeights::wq, Dim::kHeadsQ, Dim::kModel, Need::kQPlain},
+    {"attn_q_a.weight", &LayerWeights::q_down, Dim::kQLatent, Dim::kModel, Need::kQLatent},
+    {"attn_q_a_norm.weight", &LayerWeights::q_latent_norm, Dim::kQLatent, Dim::kModel, Need::kQLatent},
+    {"attn_q_b.weight", &LayerWeights::wq, Dim::kHeadsQ, Dim::kQLatent, Need::kQLatent},
+    {"attn_kv_a_mqa.weight", &LayerWeights::kv_down, Dim::kLatentAndRope},
+    {"attn_kv_a_norm.weight", &LayerWeights::latent_norm, Dim::kLatent},
+    {"attn_k_b.weight", &LayerWeights::k_up, Dim::kLatent, Dim::kHeadPlain, Need::kUnlessJoined, Dim::kHeads},
+    {"attn_v_b.weight", &LayerWeights::v_up, Dim::kHeadValue, Dim::kLatent, Need::kUnlessJoined, Dim::kHeads},
+    {"attn_kv_b.weight", &LayerWeights::kv_up, Dim::kHeadsKV, Dim::kLatent, Need::kOptional},
+    {"attn_output.weight", &LayerWeights::wo, Dim::kModel, Dim::kHeadsValue},
+    {"ffn_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},
+    {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf, Dim::kModel, Need::kDense},
+    {"ffn_up.weight", &LayerWeights::up, Dim::kFf, Dim::kModel, Need::kDense},
+    {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf, Need::kDense},
+    {"ffn_gate_inp.weight", &LayerWeights::router, Dim::kExperts, Dim::kModel, Need::kExperts},
+    {"exp_probs_b.bias", &LayerWeights::selection_bias, Dim::kExperts, Dim::kModel, Need::kOptional},
+    {"ffn_gate_exps.weight", &LayerWeights::expert_gate, Dim::kExpertFf, Dim::kModel, Need::kExperts},
+    {"ffn_up_exps.weight", &LayerWeights::expert_up, Dim::kExpertFf, Dim::kModel, Need::kExperts},
+    {"ffn_down_exps.weight", &LayerWeights::expert_down, Dim::kModel, Dim::kExpertFf, Need::kExperts},
+    {"ffn_gate_shexp.weight", &LayerWeights::shared_gate, Dim::kSharedFf, Dim::kModel, Need::kShared},
+    {"ffn_up_shexp.weight", &LayerWeights::shared_up, Dim::kSharedFf, Dim::kModel, Need::kShared},
+    {"ffn_down_shexp.weight", &LayerWeights::shared_down, Dim::kModel, Dim::kSharedFf, Need::kShared},
+};
+
+/// The dimensions of a head, where old files have them, and the one cached head that stands for all.
+Status finish_heads(ModelConfig& config) {
+  if (config.head_k_dim == 0 || config.head_v_dim == 0)
+    config.head_k_dim = config.k_dim, config.head_v_dim = config.v_dim;
+  const int64_t plain = config.head_k_dim - config.rope_dims;
+  if (config.rope_dims < 2 || plain < 1) {
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("rope.dimension_count is ", config.rope_dims, ", wanted 2 or more and less than the ",
+                         config.head_k_dim, " dimensions of a head (attention.key_length_mla)")};
+  }
+  if (config.latent_dim % 16 != 0 || plain % 16 != 0 || config.head_v_dim % 16 != 0 || config.head_v_dim == 0) {
+    return Error{ErrorCode::kUnsupported,
+                 str_cat("a latent of ", config.latent_dim, " and heads of ", plain, " unrotated and ",
+                         config.head_v_dim, " value dimensions; this version runs multiples of 16")};
+  }
+  for (const int64_t n : config.n_kv_heads.values) {
+    if (n == 1 || n == config.n_heads[0]) continue;
+    return Error{ErrorCode::kCorrupt, str_cat("key ", config.arch->name, ".attention.head_count_kv is ", n,
+                                              ", wanted 1 or the number of heads, ", config.n_heads[0])};
+  }
+  config.k_dim = config.latent_dim + config.rope_dims;
+  config.v_dim = config.latent_dim;
+  config.n_kv_heads = {{1}};
+  return Ok{};
+}
+
+/// YaRN's share in the rotation and in the scale of scores. `own_scale`: DeepSeek's scale follows mscale_all_dim
+/// (yarn_log_multiplier is a tenth of it), where Mistral's follows YaRN itself.
+void finish_scale(ModelConfig& config, bool own_scale) {
+  const auto factor = static_cast<double>(config.rope_factor), attn = static_cast<double>(config.rope_attn_factor);
+  const auto growth = [&](double m) { return factor > 1 ? 1 + 0.1 * m * math::log(factor) : 1; };
+  const double all_dim = static_cast<double>(config.yarn_log_multiplier) / 0.1;
+  double score = 1;
+  if (config.rope_scaling == RopeScaling::kYarn) {
+    config.yarn_magnitude = all_dim == 0 ? growth(1) : own_scale ? 1 : growth(1) / growth(all_dim);
+    score = growth(all_dim != 0 && own_scale ? all_dim : 1);
+  }
+  const double root = __builtin_sqrt(static_cast<double>(config.head_k_dim));
+  config.attn_scale = static_cast<float>(score * score * attn * attn / root);
+}
+
+Status finish(ModelConfig& config, bool own_scale) {
+  STOKER_TRY_STATUS(finish_heads(config));
+  finish_scale(config, own_scale);
+  if (config.attn_temperature != 0 && config.attn_temperature_length == 0) {
+    return Error{ErrorCode::kCorrupt,
+                 "key attention.temperature_length is missing, attention.temperature_scale needs it"};
+  }
+  if (config.n_experts > 0 && config.expert_ff_dim == 0) {
+    return Error{ErrorCode::kCorrupt, "required key expert_feed_forward_length is missing, expert_count needs it"};
+  }
+  if (config.gating == 0) {
+    // Files of GLM-4.7-Flash do not say it.
+    const bool glm_flash = (config.n_layers == 47 || config.n_layers == 48) && config.n_vocab == 154880;
+    config.gating = static_cast<int64_t>(glm_flash ? Gating::kSigmoid : Gating::kSoftmax);
+  }
+  // DeepSeek V2 takes the best of a group, V3 the sum of its two best.
+  if (config.gating == static_cast<int64_t>(Gating::kSoftmax)) config.group_best = 1;
+  return Ok{};
+}
+
+Status finish_deepseek(ModelConfig& config) { return finish(config, true); }
+Status finish_mistral(ModelConfig& config) { return finish(config, false); }
+
+void defaults(ModelConfig& config) {
+  config.rope_pairs = RopePairs::kInterleaved;
+  config.gating = 0;
+}
+
+void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
+  plan.latent_attention(w, layer);
+  plan.feed_forward(w, layer);
+}
+
+}  // namespace
+
+extern const Arch kDeepseek2, kMistral4;
+const Arch kDeepseek2{.name = "deepseek2",
+                      .keys = kKeys,
+                      .tensors = kTensors,
+                      .globals = kTiedGlobals,
+                      .defaults = defaults,
+                      .finish = finish_deepseek,
+                      .build_layer = build_layer};
+const Arch kMistral4{.name = "mistral4",
+                     .keys = kKeys,
+                     .tensors = kTensors,
+                     .globals = kTiedGlobals,
+                     .defaults = defaults,
+                     .finish = finish_mistral,
+                     .build_layer = build_layer};
+
+}  // namespace stoker::model
