@@ -106,8 +106,10 @@ void add_engine_options(CLI::App& app, ModelArgs& args) {
               {"io_uring", model::ReaderKind::kRing}},
              "How streamed experts are read")
       ->envname("STOKER_EXPERT_READER");
-  add_choice(app, "--expert-lookahead", args.expert_lookahead, {{"off", false}, {"on", true}},
-             "Read ahead what the next layer's router would choose now")
+  add_choice(
+      app, "--expert-lookahead", args.expert_lookahead,
+      {{"auto", model::LookaheadUse::kTry}, {"off", model::LookaheadUse::kOff}, {"on", model::LookaheadUse::kOn}},
+      "Read ahead what the next layer's router would choose now; auto: while that turns out to be faster")
       ->envname("STOKER_EXPERT_LOOKAHEAD");
   add_integer(app, "--threads", args.threads, 1, 1024,
               "Worker threads; default: the processors that this process may use");

@@ -39,7 +39,7 @@ struct ModelArgs {
   std::string kv_type = "f16";
   bool yarn_truncate = false;
   model::ReaderKind expert_reader = model::ReaderKind::kDefault;
-  bool expert_lookahead = false;
+  model::LookaheadUse expert_lookahead = model::LookaheadUse::kTry;
   bool keep_routes = false;
   std::vector<std::string> overrides;
 };

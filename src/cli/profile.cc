@@ -28,7 +28,7 @@ std::string disk_line(const engine::ProfilePhase& phase) {
                   " s of processors");
   if (phase.replay.ns == 0) return line;
   const double again = seconds(phase.replay.ns);
-  return line + str_cat("; the same reads alone: ", fixed(again, 3), " s at ",
+  return line + str_cat("; such reads alone: ", fixed(again, 3), " s at ",
                         fixed(static_cast<double>(phase.replay.bytes) / 1e9 / again, 2), " GB/s, ",
                         fixed(wall > 0 ? 100 * again / wall : 0, 1), " % of this");
 }

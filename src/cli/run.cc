@@ -177,7 +177,7 @@ Command make_run(CLI::App& root) {
       ->type_name("FILE");
   app->add_flag(
       "--replay-reads", args->replay_reads,
-      "With a profile: read streamed experts once more after each call, without computing, and tell the time");
+      "With a profile: read as many bytes of other experts after each call, without computing, and tell the time");
   app->add_option("--trace", args->trace_path, "Write to a file which experts each token went to, for `stoker trace`")
       ->type_name("FILE");
   return {app, [args, app] {

@@ -30,8 +30,8 @@ struct EngineOptions {
   /// For the cache of streamed experts; nothing: they are resident where all fit, otherwise it takes what is left.
   std::optional<uint64_t> expert_cache_bytes{};
   model::ReaderKind expert_reader = model::ReaderKind::kDefault;
-  bool expert_lookahead = false;  ///< Read ahead what the next layer's router will probably choose (model::Lookahead).
-  bool keep_routes = false;       ///< For a trace: which experts each token of the last call went to (Runner::routes).
+  model::LookaheadUse expert_lookahead = model::LookaheadUse::kTry;
+  bool keep_routes = false;  ///< For a trace: which experts each token of the last call went to (Runner::routes).
   model::Overrides overrides{};
 };
 

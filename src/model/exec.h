@@ -118,12 +118,13 @@ struct Experts {
   kernels::Activations activations{};  ///< What the products of the wave read.
   ExpertRequest* request = nullptr;    ///< Null: all experts are resident.
   ExpertRequest* ahead = nullptr;  ///< For the layer after, where most of its experts will be wanted, or are guessed.
-  Lookahead* lookahead = nullptr;  ///< Null: nothing is guessed.
-  int32_t* all = nullptr;          ///< [n_experts]: 0, 1 and so on.
-  size_t n_layers = 0;             ///< With experts.
-  int64_t n_last_rows = 0;         ///< Tokens of the last of them.
-  uint64_t* counts = nullptr;      ///< [layers with experts][n_experts]: tokens that went there, ever.
-  int32_t* routes = nullptr;       ///< [layers with experts][routes_stride], all `expert` of the call; null: off.
+  Lookahead* lookahead = nullptr;
+  bool guess = false;          ///< What the next layer will want is guessed in this call, by `lookahead`.
+  int32_t* all = nullptr;      ///< [n_experts]: 0, 1 and so on.
+  size_t n_layers = 0;         ///< With experts.
+  int64_t n_last_rows = 0;     ///< Tokens of the last of them.
+  uint64_t* counts = nullptr;  ///< [layers with experts][n_experts]: tokens that went there, ever.
+  int32_t* routes = nullptr;   ///< [layers with experts][routes_stride], all `expert` of the call; null: off.
   int64_t routes_stride = 0;
   int64_t* routed = nullptr;  ///< [layers with experts]: `n` of the call.
 

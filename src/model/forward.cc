@@ -368,7 +368,10 @@ Result<Outputs> Runner::forward(Batch batch, LogitsConsumer* consumer, const Con
   consumed_ = consumer != nullptr;
   Outputs outputs;
   read_errors_.clear();
+  const bool trial = options_.lookahead == LookaheadUse::kTry;
+  experts_state_.guess = trial ? trial_.begin(n_tokens()) : options_.lookahead == LookaheadUse::kOn;
   if (!chunks_.empty() && !run(consumer, control)) return Error{ErrorCode::kCancelled, "cancelled"};
+  if (trial) trial_.end();
   if (options_.experts) options_.experts->end_call(static_cast<int64_t>(tokens_.size()));
   collect(batch, outputs);
   return outputs;

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "model/exec.h"
 #include "model/lookahead.h"
+#include "model/lookahead_trial.h"
 #include "model/plan.h"
 #include "model/state/kv_pool.h"
 
@@ -86,11 +87,11 @@ class Runner {
     /// Per worker, for what attention over a long sequence leaves for others to merge: what does not fit goes in
     /// rounds. 512 KiB are 121 tiles with 4 queries of 256 dimensions. At least three tiles are always there.
     int64_t parts_bytes = 512 << 10;
-    ExpertStore* experts = nullptr;              ///< Where they are streamed. Must outlive the runner, as the next.
-    bool lookahead = false;                      ///< With `experts`: a token's next layer is guessed (Lookahead).
-    ExpertStore* units = nullptr;                ///< Where units are streamed; for this runner alone.
-    const EmbeddingReader* embedding = nullptr;  ///< Where it is read by row.
-    bool keep_routes = false;                    ///< For `routes`, at 4 bytes per row, layer and expert chosen.
+    ExpertStore* experts = nullptr;               ///< Where they are streamed. Must outlive the runner, as the next.
+    LookaheadUse lookahead = LookaheadUse::kOff;  ///< With `experts`.
+    ExpertStore* units = nullptr;                 ///< Where units are streamed; for this runner alone.
+    const EmbeddingReader* embedding = nullptr;   ///< Where it is read by row.
+    bool keep_routes = false;                     ///< For `routes`, at 4 bytes per row, layer and expert chosen.
   };
   static constexpr int64_t kMostRows = 1 << 21;
   /// Bytes of scratch that `create` charges, by name.
@@ -174,6 +175,7 @@ class Runner {
   std::vector<int64_t> routed_;
   std::unique_ptr<ExpertRequest> request_, ahead_;
   std::unique_ptr<Lookahead> lookahead_;
+  LookaheadTrial trial_;
   std::unique_ptr<UnitStream> units_;
   std::vector<Segment> segments_;
   ReadErrors read_errors_;

@@ -149,7 +149,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
     r.experts_state_.request = r.request_.get();
     r.experts_state_.ahead = r.ahead_.get();
     r.experts_state_.n_layers = plan.expert_steps.size();
-    if (options.lookahead) r.lookahead_ = std::make_unique<Lookahead>(plan);
+    if (options.lookahead != LookaheadUse::kOff) r.lookahead_ = std::make_unique<Lookahead>(plan);
     r.experts_state_.lookahead = r.lookahead_.get();
     std::iota(r.experts_state_.all, r.experts_state_.all + plan.moe.n_experts, 0);
   }

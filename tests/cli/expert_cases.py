@@ -71,7 +71,7 @@ class ExpertCache(TestCase):
                 self.ok("tokenize", "-m", model(MOE), "hello", env=env)  # and who does not read it does not mind
 
     def test_readers_and_lookahead_change_no_bit(self):
-        for args in (("threads", "off"), ("io_uring", "off"), ("io_uring", "on"), ("auto", "on")):
+        for args in (("threads", "off"), ("io_uring", "off"), ("io_uring", "on"), ("auto", "on"), ("threads", "auto")):
             file = os.open(model(MOE), os.O_RDONLY)
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
             os.close(file)
@@ -83,7 +83,7 @@ class ExpertCache(TestCase):
     def test_reads_are_replayed(self):
         args = ("--expert-cache", "100K", "--profile", "--replay-reads", "--profile-json", self.file("p.json", b""))
         done = self.ok("run", "-m", model(MOE), *ARGS, *args)
-        self.assertRegex(done.err, r"decode: disk at work \d.* %.*the same reads alone: \d+\.\d+ s at")
+        self.assertRegex(done.err, r"decode: disk at work \d.* %.*such reads alone: \d+\.\d+ s at")
         with open(args[-1], encoding="utf-8") as file:
             decode = json.load(file)["phases"][1]
         self.assertEqual(decode["replay"]["bytes_read"], decode["experts"]["bytes_read"])

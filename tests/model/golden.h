@@ -41,7 +41,7 @@ struct Setup {
   std::function<bool(const Unit&)> streams_unit{};  ///< Other matrices do; empty: none.
   int64_t ring_slots = 2;
   ExpertStore::Options experts{};
-  bool lookahead = false;
+  LookaheadUse lookahead = LookaheadUse::kOff;
   uint64_t scatter_seed = 0;
   int64_t context = 0;
   Overrides overrides{};

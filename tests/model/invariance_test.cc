@@ -402,19 +402,19 @@ TEST_P(Streamed, AnyCacheAnyPolicyAnyThreads) {
     int threads, lanes;
     int64_t rows, chunk_rows;
     ReaderKind reading = ReaderKind::kThreads;
-    bool lookahead = false;
+    LookaheadUse lookahead = LookaheadUse::kOff;
   };
   using Kind = EvictionPolicy::Kind;
   using Cache = BulkReader::Cache;
   constexpr ReaderKind kRing = ReaderKind::kRing;
   const How hows[] = {{all, Kind::kRecency, Cache::kSpare, 2, 4, 32, 0, kRing},
                       {all / 2, Kind::kCounts, Cache::kSpare, 3, 2, 200, 33},
-                      {all / 2, Kind::kLikelihood, Cache::kFill, 1, 8, 1, 0, kRing, true},
+                      {all / 2, Kind::kLikelihood, Cache::kFill, 1, 8, 1, 0, kRing, LookaheadUse::kOn},
                       {all / 10, Kind::kLikelihood, Cache::kSpare, 4, 3, 17, 5},
-                      {all / 10, Kind::kRecency, Cache::kSpare, 2, 1, 1, 0, kRing, true},
+                      {all / 10, Kind::kRecency, Cache::kSpare, 2, 1, 1, 0, kRing, LookaheadUse::kOn},
                       {one, Kind::kCounts, Cache::kSpare, 2, 4, 50, 7, kRing},
-                      {one / 2, Kind::kRecency, Cache::kFill, 2, 2, 1, 0, ReaderKind::kThreads, true},
-                      {0, Kind::kCounts, Cache::kSpare, 1, 1, 64, 0, kRing, true}};
+                      {one / 2, Kind::kRecency, Cache::kFill, 2, 2, 1, 0, ReaderKind::kThreads, LookaheadUse::kTry},
+                      {0, Kind::kCounts, Cache::kSpare, 1, 1, 64, 0, kRing, LookaheadUse::kOn}};
   for (const How& how : hows) {
     if (how.reading == kRing) make_cold(path);  // Only what the page cache does not have goes through it.
     Loaded loaded(path, {.isa = available_isas().back(),

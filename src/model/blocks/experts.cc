@@ -125,7 +125,7 @@ void start_request(const Step& step, Experts& experts) noexcept {
 void look_ahead(const Step& step, const Exec& exec, Worker& worker) noexcept {
   Experts& experts = *exec.experts;
   const size_t next = step.moe.index + 1;
-  if (!experts.lookahead || !experts.last || next >= experts.n_layers) return;
+  if (!experts.guess || !experts.last || next >= experts.n_layers) return;
   if (reads_ahead(exec.plan->moe, experts.n_rows)) return;  // Then all of them may have been asked for.
   const auto guessed = experts.lookahead->guess(next, exec, exec.worker_scratch(worker));
   if (!guessed.empty()) experts.ahead->start(next, guessed, {}, ExpertRequest::Order::kAhead);

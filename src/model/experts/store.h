@@ -85,13 +85,14 @@ class ExpertStore {
   };
   Stats stats() const;
 
-  /// From now on, or no longer, remembers what is read, for `replay_reads`.
+  /// From now on, or no longer, remembers for `replay_reads` what is read: of another expert of the layer, so that no
+  /// cache below this system has it from the first time. Of units, which have no others, the same.
   void remember_reads(bool on);
   struct Replay {
     uint64_t bytes = 0, ns = 0;
   };
-  /// Reads what is remembered once more, in the same order, by the same reader and as many at once, packs nothing, and
-  /// forgets it: what the disk gives at this time. While there is no request.
+  /// Reads what is remembered, in the same order, by the same reader and as many at once, packs nothing, and forgets it:
+  /// what the disk gives at this time. While there is no request.
   Replay replay_reads();
 
   /// A call of so many tokens is over: uses age (EvictionPolicy).

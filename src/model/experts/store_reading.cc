@@ -51,8 +51,14 @@ bool ExpertStore::next_piece(Piece& piece) {
            .skip = slot.given_up || slot.failed.load(std::memory_order_relaxed)};
   piece.end = std::min(w.n_groups(), task.group + groups_of(w, piece.place, piece_bytes_));
   task.group = piece.end;
+  if (remembered_ && !piece.skip) {
+    // What was read just now, a cache below this system may still have.
+    Piece other = piece;
+    const int64_t expert = (slot.key + index_.n_experts / 2) % index_.n_experts;
+    other.place = index_.layers[layer].experts[static_cast<size_t>(expert)][task.m];
+    remembered_->push_back(read_of(other, {}));
+  }
   if (task.group == w.n_groups()) tasks.pop();
-  if (remembered_ && !piece.skip) remembered_->push_back(read_of(piece, {}));
   return true;
 }
 
