@@ -163,7 +163,8 @@ struct Exec {
   ReadErrors* errors = nullptr;
 
   uint8_t* bad = nullptr;        ///< [n_rows]: set when a quantizer met a value that is not finite.
-  int32_t* first_bad = nullptr;  ///< By row of the call: 1 + index of the step that found it; 0: fine.
+  int32_t* first_bad = nullptr;  ///< By row of the call: 1 + index of the step that found it, negative if it could
+                                 ///< not be read; 0: fine.
 
   std::byte* scratch = nullptr;  ///< scratch_stride bytes per worker.
   int64_t scratch_stride = 0;
@@ -182,10 +183,15 @@ struct Exec {
   /// The row at the start of the call that `r` of the chunk was.
   int64_t original_row(int64_t r) const { return gathered ? output_rows[r] : row0 + r; }
   /// Heads of one row may be marked by several workers at once.
-  void mark_bad(int64_t original, const Step& step) const {
+  void mark_bad(int64_t original, const Step& step) const { mark(original, step.index + 1); }
+  /// What the row needs in this step could not be read; `errors` says why.
+  void mark_unread(int64_t original, const Step& step) const { mark(original, -(step.index + 1)); }
+
+ private:
+  /// The first mark stays.
+  void mark(int64_t original, int32_t as) const {
     int32_t none = 0;
-    std::atomic_ref<int32_t>(first_bad[original])
-        .compare_exchange_strong(none, step.index + 1, std::memory_order_relaxed);
+    std::atomic_ref<int32_t>(first_bad[original]).compare_exchange_strong(none, as, std::memory_order_relaxed);
   }
 };
 

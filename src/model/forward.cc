@@ -1,6 +1,7 @@
 #include "model/forward.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -311,11 +312,11 @@ void Runner::collect(Batch batch, Outputs& outputs) {
     if (found == begin + static_cast<int64_t>(n)) {
       batch[i].sequence->advance(static_cast<int64_t>(n));
     } else {
-      const auto index = static_cast<size_t>(*found - 1);
+      const auto index = static_cast<size_t>(std::abs(*found) - 1);
       const Step& step = index < plan_.steps.size() ? plan_.steps[index] : head_step_;
       const int64_t position = batch[i].position + (found - begin);
       const std::string where = step.layer < 0 ? std::string() : str_cat(" of layer ", step.layer);
-      const Error* unread = read_errors_.find(static_cast<int>(index));
+      const Error* unread = *found < 0 ? read_errors_.find(static_cast<int>(index)) : nullptr;
       outputs.failures.push_back(
           unread ? Failure{i, position, unread->code, unread->message}
                  : Failure{i, position, ErrorCode::kCorrupt,

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -39,7 +40,15 @@ class FaultyReader final : public ExpertReader {
         return gguf::File::tensor_error({ErrorCode::kIo, "Input/output error"}, tensor, read.begin, read.bytes);
       }
     }
-    return reader_.read(read);
+    auto bytes = reader_.read(read);
+    const MutexLock lock(mu_);
+    if (bytes && poisoned_ == Place{tensor.name, read.begin}) std::memset(bytes->data(), 0xff, bytes->size());
+    return bytes;
+  }
+  /// F32 weights are then no numbers.
+  void poison(const Place& place) {
+    const MutexLock lock(mu_);
+    poisoned_ = place;
   }
   std::string mode() const override { return "faulty"; }
   void fail_at(std::optional<Place> place) {
@@ -56,7 +65,7 @@ class FaultyReader final : public ExpertReader {
   FileReader reader_;
   mutable Mutex mu_;
   std::set<Place> log_ GUARDED_BY(mu_);
-  std::optional<Place> bad_ GUARDED_BY(mu_);
+  std::optional<Place> bad_ GUARDED_BY(mu_), poisoned_ GUARDED_BY(mu_);
 };
 
 /// Sequences of a model, one text each, in one batch; of each the last row's logits.
@@ -115,28 +124,27 @@ void expect_others_unharmed(const Batched& got, const Batched& want) {
   }
 }
 
-class DiskFailure : public ::testing::TestWithParam<const char*> {
- protected:
-  /// Those of `places` that some texts read, but not all.
-  static std::map<Place, std::set<size_t>> read_by_some(Loaded& loaded, FaultyReader& reader) {
-    std::map<Place, std::set<size_t>> readers;
-    for (size_t i = 0; i < kTexts.size(); ++i) {
-      reader.log();
-      // Token by token, so that nothing is read ahead.
-      Sequence sequence(*loaded.kv);
-      for (const int32_t& token : kTexts[i]) {
-        const bool last = &token == &kTexts[i].back();
-        const Span span{
-            .sequence = &sequence, .tokens = {&token, 1}, .position = sequence.length(), .logits = {0, last ? 1 : 0}};
-        const auto outputs = loaded.runner->forward({&span, 1});
-        EXPECT_TRUE(outputs && outputs->failures.empty());
-      }
-      for (const Place& place : reader.log()) readers[place].insert(i);
+/// The places of experts that some texts read, but not all.
+std::map<Place, std::set<size_t>> read_by_some(Loaded& loaded, FaultyReader& reader) {
+  std::map<Place, std::set<size_t>> readers;
+  for (size_t i = 0; i < kTexts.size(); ++i) {
+    reader.log();
+    // Token by token, so that nothing is read ahead.
+    Sequence sequence(*loaded.kv);
+    for (const int32_t& token : kTexts[i]) {
+      const bool last = &token == &kTexts[i].back();
+      const Span span{
+          .sequence = &sequence, .tokens = {&token, 1}, .position = sequence.length(), .logits = {0, last ? 1 : 0}};
+      const auto outputs = loaded.runner->forward({&span, 1});
+      EXPECT_TRUE(outputs && outputs->failures.empty());
     }
-    std::erase_if(readers, [](const auto& entry) { return entry.second.size() == kTexts.size(); });
-    return readers;
+    for (const Place& place : reader.log()) readers[place].insert(i);
   }
-};
+  std::erase_if(readers, [](const auto& entry) { return entry.second.size() == kTexts.size(); });
+  return readers;
+}
+
+class DiskFailure : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(DiskFailure, AnUnreadExpertFailsThoseWhoChoseIt) {
   const std::string path = tiny_path(GetParam());
@@ -196,6 +204,39 @@ TEST_P(DiskFailure, OneFailureAndTheExpertIsReadAgain) {
   EXPECT_EQ(stats.errors, 1u);
   EXPECT_EQ(stats.misses - 1, stats.resident_bytes / other.model->expert_index().layers[0].expert_bytes());
   EXPECT_EQ(stats.evictions, 0u);
+}
+
+/// In one step one expert cannot be read and another has weights that are no numbers: each text hears of its own.
+TEST(DiskFailures, WhatIsUnreadAndWhatIsNotFiniteAreToldApart) {
+  const auto file = gguf::File::open(tiny_path("olmoe"));
+  FaultyReader reader(*file);
+  Loaded loaded(*file, {.threads = 2, .stream = true, .experts = {.budget_bytes = 0, .reader = &reader}});
+  const auto places = read_by_some(loaded, reader);
+  const auto only = [](const std::set<size_t>& a, const std::set<size_t>& b) {
+    std::set<size_t> rest;
+    std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::inserter(rest, rest.end()));
+    return rest;
+  };
+  int n = 0;
+  for (const auto& [unread, readers] : places) {
+    for (const auto& [poisoned, others] : places) {
+      if (n == 3 || unread.first != poisoned.first || only(readers, others).empty() || only(others, readers).empty())
+        continue;
+      ++n;
+      reader.fail_at(unread);
+      reader.poison(poisoned);
+      const Batched got(loaded, kTexts);
+      std::set<size_t> both = readers;
+      both.insert(others.begin(), others.end());
+      EXPECT_EQ(got.failed(), both);
+      for (const Failure& failure : got.failures) {
+        if (readers.contains(failure.span) && others.contains(failure.span)) continue;
+        const bool never_read = readers.contains(failure.span);
+        EXPECT_EQ(failure.code, never_read ? ErrorCode::kIo : ErrorCode::kCorrupt) << failure.message;
+      }
+    }
+  }
+  EXPECT_EQ(n, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, DiskFailure, ::testing::Values("olmoe", "gpt-oss-mxfp4"), [](const auto& instance) {

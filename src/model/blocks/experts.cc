@@ -189,7 +189,7 @@ void fail_part(const Step& step, Exec& exec, const WavePart& part) noexcept {
   exec.errors->add(step.index, experts.request->error(part.lease));
   for (int64_t row = part.begin; row < part.end; ++row) {
     const int64_t token = experts.choice[row] / step.moe.n_used;
-    exec.mark_bad(experts.original_row(token), step);
+    exec.mark_unread(experts.original_row(token), step);
   }
 }
 

@@ -20,7 +20,7 @@ const std::byte* data_of(const Matrix& w, const Step& step, Exec& exec) noexcept
   const std::byte* data = exec.units->wait(w);
   if (data) return data;
   exec.errors->add(step.index, exec.units->error());
-  for (int64_t r = 0; r < exec.n_rows; ++r) exec.mark_bad(exec.original_row(r), step);
+  for (int64_t r = 0; r < exec.n_rows; ++r) exec.mark_unread(exec.original_row(r), step);
   return nullptr;
 }
 

@@ -139,7 +139,7 @@ void look_up(const Step& step, Exec& exec, const Worker& worker, int64_t r) noex
   if (read) return;
   std::fill_n(x, dim, 0.0F);
   exec.errors->add(step.index, std::move(read).error());
-  exec.mark_bad(exec.original_row(r), step);
+  exec.mark_unread(exec.original_row(r), step);
 }
 
 }  // namespace
