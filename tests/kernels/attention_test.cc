@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/kernels/attention_data.h"
 #include "tests/kernels/numbers.h"
 
@@ -7,6 +9,15 @@ namespace stoker::kernels {
 namespace {
 
 constexpr KvType kTypes[] = {KvType::kF16, KvType::kBf16, KvType::kF32, KvType::kQ8_0};
+/// Heads of these dimensions in each type of cache, with values of their own and in the keys.
+std::vector<HeadShape> every_type(int k_dim, int v_dim) {
+  std::vector<HeadShape> shapes;
+  for (KvType type : kTypes) {
+    shapes.push_back({type, k_dim, v_dim});
+    shapes.push_back({type, std::max(k_dim, v_dim), v_dim, true});
+  }
+  return shapes;
+}
 constexpr int kGroups[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 25, 37, 64};
 
 /// All tables and groupings against the scalar table with one query at a time.
@@ -76,8 +87,7 @@ TEST(Attention, WindowsThatEndInsideTiles) {
 
 TEST(Attention, QueriesThatSeeUnrelatedPlaces) {
   const int groups[] = {1, 4, 9, 16};
-  for (KvType type : kTypes) {
-    const HeadShape shape{type, 24, 48};
+  for (const HeadShape& shape : every_type(24, 48)) {
     KvPages kv(shape, 640);
     ASSERT_TRUE(kv.store(scalar_table(), 0, 640));
     std::vector<Query> queries;
@@ -162,8 +172,7 @@ TEST(Attention, NothingSeenGivesZeros) {
 }
 
 TEST(Attention, NaNInAQueryStaysThereAndShows) {
-  for (KvType type : kTypes) {
-    const HeadShape shape{type, 64, 64};
+  for (const HeadShape& shape : every_type(64, 64)) {
     KvPages kv(shape, 100);
     kv.store(scalar_table(), 0, 100);
     const std::vector<Query> good = heads(shape, 12, 0, 100, 4);
