@@ -96,6 +96,7 @@ FAMILIES = {
     "gpt-oss": Family(
         ffn_norm="post_attention_norm", activation="clamped", window_period=2, sinks=True, gating="selected"
     ),
+    "apertus": Family(qk_norm="head", gated=False, activation="xielu"),
     "arcee": Family(rope="neighbours", gated=False, activation="relu2"),
     "baichuan": Family(rope="neighbours"),
     "chatglm": Family(rope="neighbours"),
@@ -216,6 +217,7 @@ class File:
         keys = {k: f.contents() for k, f in reader.fields.items() if not k.startswith("tokenizer.")}
         self.architecture = keys["general.architecture"]
         prefix = self.architecture + "."
+        self.bare_keys = keys
         self.keys = {k.removeprefix(prefix): v for k, v in keys.items() if k.startswith(prefix)}
         self.tensors = {t.name: t for t in reader.tensors}
         self.n_weights = sum(int(t.n_elements) for t in reader.tensors)
@@ -491,12 +493,20 @@ class Model:
             return gate / (1 + np.exp(-1.702 * gate)) * (up + 1)
         return (gelu if self.family.activation == "gelu" else silu)(gate) * up
 
+    def xielu(self, x, layer):
+        values = [self.file.bare_keys["xielu." + name] for name in ("alpha_p", "alpha_n", "beta", "eps")]
+        alpha_p, alpha_n, beta, eps = (v[layer] if isinstance(v, list) else v for v in values)
+        alpha_p, alpha_n = np.logaddexp(0, alpha_p), beta + np.logaddexp(0, alpha_n)
+        below = (np.expm1(np.minimum(x, eps)) - x) * alpha_n
+        return np.where(x > 0, alpha_p * x * x, below) + beta * x
+
     def feed_forward(self, x, layer):
         prefix = f"blk.{layer}.ffn_"
         if self.has_experts(layer):
             return self.experts(x, layer, prefix) + self.shared_experts(x, prefix)
         if not self.family.gated:
-            act = {"gelu": gelu, "relu2": lambda z: np.maximum(z, 0) ** 2}[self.family.activation]
+            act = {"gelu": gelu, "relu2": lambda z: np.maximum(z, 0) ** 2}.get(self.family.activation)
+            act = act or (lambda z: self.xielu(z, layer))
             return self.file.linear(act(self.file.linear(x, prefix + "up")), prefix + "down")
         if prefix + "gate.weight" in self.file.tensors:
             gate, up = self.file.linear(x, prefix + "gate"), self.file.linear(x, prefix + "up")

@@ -339,6 +339,16 @@ FAMILIES = {
     ),
     "gemma": Shape("gemma", head_dim=32, n_kv_heads=1, embedding_std=0.12),
     "qwen": Shape("qwen", n_kv_heads=6, fused_qkv=True, biases=("qkv",), tied=False, ff_key_factor=2),
+    "apertus": Shape(
+        "apertus",
+        head_dim=24,
+        qk_norm="head",
+        gated=False,
+        tied=False,
+        vectors={"rope_freqs.weight": [1, 1, 1, 1, 1.2, 1.9, 2.6, 3.7, 5.2, 8, 8, 8]},
+        bare_keys={"xielu.alpha_n": [0.8, 0.9, 1.1, 0.7], "xielu.alpha_p": [0.5, 0.9, 0.4, 0.6]}
+        | {"xielu.beta": 0.5, "xielu.eps": -1e-6},
+    ),
     "arcee": Shape("arcee", gated=False, vectors=LLAMA3_FACTORS),
     "chatglm": Shape(
         "chatglm",

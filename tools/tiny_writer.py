@@ -90,6 +90,7 @@ class Shape:
     experts: Experts | None = None
     latent: Latent | None = None
     keys: dict = field(default_factory=dict)  # further metadata below "{arch}."
+    bare_keys: dict = field(default_factory=dict)  # without it
     vectors: dict = field(default_factory=dict)  # further global F32 tensors
     types: tuple[tuple[str, str], ...] = ()  # (part of a tensor's name, type): the first that matches; else F32
     n_tokens: int = 72  # of its golden: beyond every small window, in two attention tiles
@@ -217,6 +218,8 @@ class ModelWriter:
                 keys["expert_shared_feed_forward_length"] = s.experts.shared_ff_dim
         for key, value in (keys | s.keys).items():
             self.key(f"{s.arch}.{key}", value)
+        for key, value in s.bare_keys.items():
+            self.key(key, value)
 
     def heads(self, layer):
         """(heads, key-value heads)"""

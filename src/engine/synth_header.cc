@@ -52,7 +52,8 @@ void add_synth_keys(gguf::Writer& writer, const SynthShape& shape, int64_t n_lay
                             {"rope.freq_base", shape.rope_base},
                             {"vocab_size", shape.n_vocab}};
   const auto add = [&](const SynthKey& key) {
-    const std::string name = str_cat(shape.arch, ".", key.key);
+    const bool bare = key.key.starts_with("xielu.");  // without the architecture
+    const std::string name = bare ? std::string(key.key) : str_cat(shape.arch, ".", key.key);
     if (const auto* integer = std::get_if<int64_t>(&key.value)) {
       writer.add_u32(name, static_cast<uint32_t>(*integer));
     } else if (const auto* real = std::get_if<double>(&key.value)) {

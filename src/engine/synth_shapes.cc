@@ -214,6 +214,8 @@ constexpr SynthKey kTinyMimo[] = {{"expert_count", 16},
                                   {"attention.sliding_window_pattern", 2},
                                   {"attention.value_scale", 0.7}};
 constexpr std::string_view kSinks[] = {"attn_sinks.weight"};
+constexpr SynthKey kXielu[] = {
+    {"xielu.alpha_p", 0.8}, {"xielu.alpha_n", 0.8}, {"xielu.beta", 0.5}, {"xielu.eps", -1e-6}};
 constexpr SynthKey kTinyPhiMoe[] = {
     {"expert_count", 16}, {"expert_used_count", 2}, {"attention.layer_norm_rms_epsilon", 1e-5}};
 constexpr SynthKey kTinyExperts[] = {{"expert_count", 16}, {"expert_used_count", 4}};
@@ -346,6 +348,7 @@ constexpr SynthShape kShapes[] = {
      kPlainMlpBiases},
     {"qwen2.5-vl-3b", "qwen2vl", "qwen2", 151936, 36, 2048, 11008, 16, 2, 128, 128000, 1e6, 1e-6, {}, kQkvBias},
     {"qwen3-vl-4b", "qwen3vl", "qwen2", 151936, 36, 2560, 9728, 32, 8, 128, 262144, 5e6, 1e-6},
+    {"apertus-8b", "apertus", "tekken", 131072, 32, 4096, 21504, 32, 8, 128, 65536, 12e6, 1e-5, kXielu, kUntied},
     {"internlm2.5-7b", "internlm2", "gpt-2", 92544, 32, 4096, 14336, 32, 8, 128, k32K, 1e6, 1e-5},
     {"exaone-4-1.2b", "exaone4", "exaone4", 102400, 30, 2048, 4096, 32, 8, 64, 65536, 1e6, 1e-5},
     {"exaone-4-32b", "exaone4", "exaone4", 102400, 64, 5120, 27392, 40, 8, 128, k128K, 1e6, 1e-5, kExaone32B, kUntied},
@@ -417,6 +420,7 @@ constexpr SynthShape kShapes[] = {
     {"tiny-phimoe", "phimoe", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyPhiMoe, kQkvBias},
     {"tiny-gemma", "gemma", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
     {"tiny-qwen", "qwen", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-apertus", "apertus", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kXielu, kUntied},
     {"tiny-arcee", "arcee", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
     {"tiny-chatglm", "chatglm", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyHalf},
     {"tiny-stablelm", "stablelm", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyHalf, kStableLm},

@@ -126,6 +126,11 @@ struct KvStoreArgs {
 /// Returns false when a stored value is not finite (also one that overflows f16, or whose q8_0 scale does).
 using KvStoreFn = bool (*)(const KvStoreArgs&) noexcept;
 
+/// Parameters of an activation (docs/kernels.md#rows).
+struct Xielu {
+  float alpha_p, alpha_n, beta, eps;
+};
+
 /// Copies row `row` of an R16 matrix as f32: the embedding look-up.
 struct RowArgs {
   const std::byte* w;

@@ -43,6 +43,8 @@ struct Table {
   /// y = gelu(x), y = max(x, 0)^2; y may be x.
   void (*gelu)(const float* x, int64_t n, float* y) noexcept;
   void (*relu_squared)(const float* x, int64_t n, float* y) noexcept;
+  /// y = x (alpha_p x + beta) above 0, alpha_n (exp(min(x, eps)) - 1 - x) + beta x elsewhere; y may be x.
+  void (*xielu)(const float* x, const Xielu& p, int64_t n, float* y) noexcept;
   /// y = g / (1 + exp(-1.702 g)) * (u + 1), where g = min(gate, 7) and u = up within -7 ... 7. y may be gate or up.
   void (*clamped_silu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
   /// y = fma(a, x, y).

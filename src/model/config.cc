@@ -274,6 +274,36 @@ Status check_heads(const ModelConfig& config) {
   return Ok{};
 }
 
+/// A number for all layers, or a list with one for each.
+Result<double> layer_real(const gguf::File& file, const std::string& key, int64_t layer, int64_t n_layers) {
+  const gguf::Value* value = file.find(key);
+  if (!value) return Error{ErrorCode::kCorrupt, str_cat("required key ", key, " is missing")};
+  if (const auto* number = std::get_if<double>(&value->data)) return *number;
+  const auto* array = std::get_if<gguf::Array>(&value->data);
+  if (array && array->floats.size() >= static_cast<size_t>(n_layers)) return array->floats[static_cast<size_t>(layer)];
+  return Error{ErrorCode::kCorrupt,
+               str_cat("key ", key, " is no number and no list of ", n_layers, " or more of them")};
+}
+
+Status read_xielu(const gguf::File& file, ModelConfig& config) {
+  if (config.xielu.empty()) return Ok{};
+  config.xielu.resize(static_cast<size_t>(config.n_layers));
+  constexpr std::pair<const char*, double XieluKeys::*> kFields[] = {{"xielu.alpha_p", &XieluKeys::alpha_p},
+                                                                     {"xielu.alpha_n", &XieluKeys::alpha_n},
+                                                                     {"xielu.beta", &XieluKeys::beta},
+                                                                     {"xielu.eps", &XieluKeys::eps}};
+  for (const auto& [key, field] : kFields) {
+    for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+      STOKER_TRY(const double value, layer_real(file, key, layer, config.n_layers));
+      if (!(value > -1e3 && value < 1e3)) {
+        return Error{ErrorCode::kCorrupt, str_cat("key ", key, " is ", value, ", outside -1000 to 1000")};
+      }
+      config.xielu[static_cast<size_t>(layer)].*field = value;
+    }
+  }
+  return Ok{};
+}
+
 bool reads(const Arch& arch, std::string_view key) {
   return std::any_of(arch.keys.begin(), arch.keys.end(), [&](const KeySpec& k) { return k.key == key; });
 }
@@ -399,6 +429,7 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   }
   STOKER_TRY_STATUS(read_rope_scaling(keys, config));
   STOKER_TRY_STATUS(read_sliding(keys, config));
+  STOKER_TRY_STATUS(read_xielu(file, config));
   STOKER_TRY_STATUS(keys.check_overrides());
   const gguf::TensorInfo* embedding = file.find_tensor("token_embd.weight");
   if (embedding && embedding->shape.size() == 2) config.n_vocab = embedding->shape[0];

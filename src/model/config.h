@@ -35,6 +35,11 @@ struct PerLayer {
   int64_t max() const;
 };
 
+/// Parameters of an activation, as the file has them: alpha_p and alpha_n before their softplus.
+struct XieluKeys {
+  double alpha_p = 0, alpha_n = 0, beta = 0, eps = 0;
+};
+
 /// Everything about a model that is not a tensor: read from the metadata, checked, families' defaults filled in.
 /// Field comments name the GGUF key below "{architecture}.".
 struct ModelConfig {
@@ -98,6 +103,7 @@ struct ModelConfig {
   int64_t attn_temperature_length = 0;  ///< attention.temperature_length: stands there for the original context.
   float attn_softcap = 0;               ///< attn_logit_softcapping; 0: none.
   float final_softcap = 0;              ///< final_logit_softcapping; 0: none.
+  std::vector<XieluKeys> xielu;         ///< xielu.alpha_p and so on, without "{architecture}.": per layer. Empty: none.
   bool parallel = false;                ///< use_parallel_residual: attention and feed-forward read the same.
   bool head_gains = false;              ///< Norms of q and k have a gain of its own for each head.
   float value_scale = 0;                ///< attention.value_scale: multiplies values; 0: none.

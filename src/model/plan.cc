@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/math.h"
 #include "base/str_cat.h"
 #include "model/arch/arch.h"
 #include "model/exec.h"
@@ -18,6 +19,18 @@ const V* present(const V& v) {
 
 const char* name_of(Activation activation) {
   return activation == Activation::kGelu ? "gelu*up" : activation == Activation::kSilu ? "silu*up" : "clamped silu*up";
+}
+
+const char* name_of_plain(Activation activation) {
+  return activation == Activation::kGelu ? "gelu" : activation == Activation::kXielu ? "xielu" : "relu^2";
+}
+
+kernels::Xielu xielu_of(const XieluKeys& keys) {
+  const auto softplus = [](double x) { return x > 30 ? x : math::log(1 + math::exp(x)); };
+  return {.alpha_p = static_cast<float>(softplus(keys.alpha_p)),
+          .alpha_n = static_cast<float>(keys.beta + softplus(keys.alpha_n)),
+          .beta = static_cast<float>(keys.beta),
+          .eps = static_cast<float>(keys.eps)};
 }
 
 Routing routing_of(const ModelConfig& config, const LayerWeights& w) {
@@ -241,8 +254,9 @@ void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions opt
 void PlanBuilder::mlp(const LayerWeights& w, int64_t layer, MlpOptions options) {
   mlp_norm(w, layer, options, forms_of({&w.up}));
   product("up", layer, Buf::kNormed, {{&w.up, {Buf::kGate, 0}}});
-  Step& act = add(act_step, options.activation == Activation::kGelu ? "gelu" : "relu^2", layer);
+  Step& act = add(act_step, name_of_plain(options.activation), layer);
   act.activation = options.activation;
+  if (options.activation == Activation::kXielu) act.xielu = xielu_of(config_.xielu[static_cast<size_t>(layer)]);
   act.in = Buf::kGate;
   act.k = w.down.n_in;
   act.forms = forms_of({&w.down});

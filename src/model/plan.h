@@ -20,7 +20,7 @@ struct Exec;
 struct Step;
 using StepFn = void (*)(const Step&, Exec&, Worker&) noexcept;
 
-enum class Activation { kSilu, kGelu, kClampedSilu, kReluSquared };
+enum class Activation { kSilu, kGelu, kClampedSilu, kReluSquared, kXielu };
 
 /// Row buffers of a forward pass, f32.
 enum class Buf {
@@ -154,6 +154,7 @@ struct Step {
   HeadsSpec heads{};
   bool outputs_only = false;  ///< Attention for output rows only, which become all rows.
   Activation activation = Activation::kSilu;
+  kernels::Xielu xielu{};
   bool fused = false;  ///< Of a gated activation: up stands behind gate in Buf::kGate.
   const Vector *gate_bias = nullptr, *up_bias = nullptr;
   MoeSpec moe{};

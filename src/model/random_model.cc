@@ -74,6 +74,13 @@ class RandomModelWriter {
     u32("rope.dimension_count", config_.rope_dims);
     f32(config_.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", config_.norm_eps);
     f32("rope.freq_base", config_.rope_base);
+    if (!config_.xielu.empty()) {
+      const XieluKeys& p = config_.xielu[0];
+      writer_.add_f32("xielu.alpha_p", static_cast<float>(p.alpha_p));
+      writer_.add_f32("xielu.alpha_n", static_cast<float>(p.alpha_n));
+      writer_.add_f32("xielu.beta", static_cast<float>(p.beta));
+      writer_.add_f32("xielu.eps", static_cast<float>(p.eps));
+    }
     if (config_.any_sliding()) {
       gguf::Array pattern{.element = gguf::ValueType::kI32, .ints = {}, .floats = {}, .strings = {}};
       for (const bool sliding : config_.sliding) pattern.ints.push_back(sliding);

@@ -252,6 +252,7 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"qwen2.5-vl-3b", 3.086e9},
                                                    {"qwen3-vl-4b", 4.02e9},
                                                    {"internlm2.5-7b", 7.74e9},
+                                                   {"apertus-8b", 8.05e9},
                                                    {"exaone-4-1.2b", 1.28e9},
                                                    {"exaone-4-32b", 32.0e9},
                                                    {"seed-oss-36b", 36.15e9},

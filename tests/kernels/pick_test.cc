@@ -49,7 +49,7 @@ TEST(Pick, NoEntryIsMissing) {
     }
     EXPECT_TRUE(table->quantize_a256 && table->quantize_a32);
     EXPECT_TRUE(table->rms_norm && table->add && table->scale && table->silu_mul && table->gelu_mul);
-    EXPECT_TRUE(table->layer_norm && table->gelu && table->relu_squared);
+    EXPECT_TRUE(table->layer_norm && table->gelu && table->relu_squared && table->xielu);
     EXPECT_TRUE(table->clamped_silu_mul && table->add_scaled);
     EXPECT_TRUE(table->softcap && table->rope_interleaved && table->rope_halves);
     EXPECT_TRUE(table->all_finite && table->argmax);

@@ -91,6 +91,8 @@ TEST(Vector, GatesSameBits) {
 TEST(Vector, ActivationsSameBits) {
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu(x, n, y); });
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.relu_squared(x, n, y); });
+  const Xielu p{.alpha_p = 0.8f, .alpha_n = 1.1f, .beta = 0.5f, .eps = -1e-6f};
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.xielu(x, p, n, y); });
 }
 
 TEST(Vector, AddScaledSameBits) {
@@ -244,6 +246,14 @@ TEST(Vector, CloseToDouble) {
   for (size_t i = 0; i < count; ++i) EXPECT_EQ(gelu[i] * gain[i], y[i]);
   table.relu_squared(x.data(), n, y.data());
   for (size_t i = 0; i < count; ++i) EXPECT_EQ(y[i], x[i] > 0 ? x[i] * x[i] : 0.0f);
+  const Xielu p{.alpha_p = 0.8f, .alpha_n = 1.1f, .beta = 0.5f, .eps = -1e-6f};
+  table.xielu(x.data(), p, n, y.data());
+  for (size_t i = 0; i < count; ++i) {
+    const auto v = static_cast<double>(x[i]), beta = static_cast<double>(p.beta);
+    const double below = static_cast<double>(p.alpha_n) * (std::expm1(std::min(v, -1e-6)) - v) + beta * v;
+    const double want = v > 0 ? static_cast<double>(p.alpha_p) * v * v + beta * v : below;
+    EXPECT_NEAR(y[i], want, 1e-6 * std::abs(want) + 5e-7);
+  }
   for (float wide : {1.0f, 4.0f}) {  // 4: beyond both clamps
     std::vector<float> gate(count), up(count);
     for (size_t i = 0; i < count; ++i) gate[i] = wide * x[i], up[i] = wide * 3 * gain[i];
@@ -271,6 +281,8 @@ TEST(Vector, NaNComesThrough) {
     table->gelu(x.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->relu_squared(x.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->xielu(x.data(), {.alpha_p = 1, .alpha_n = 1, .beta = 1, .eps = -1e-6f}, 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->clamped_silu_mul(one.data(), x.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));

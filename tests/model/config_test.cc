@@ -161,6 +161,19 @@ TEST(Config, LayersThatAreRotated) {
   EXPECT_EQ(cohere->window_of(3), 0);
 }
 
+TEST(Config, KeysOfAnActivation) {
+  const auto apertus = read("apertus", {});
+  ASSERT_TRUE(apertus) << apertus.error().message;
+  ASSERT_EQ(apertus->xielu.size(), 4u);
+  EXPECT_FLOAT_EQ(static_cast<float>(apertus->xielu[2].alpha_n), 1.1f);
+  EXPECT_EQ(apertus->xielu[3].beta, 0.5);
+  for (const char* key : {"xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"}) {
+    expect_refused("apertus", {{key, std::nullopt}}, {"required key " + std::string(key) + " is missing"});
+    expect_refused("apertus", {{key, text("x")}}, {"key " + std::string(key), "no number"});
+    expect_refused("apertus", {{key, f32(1e4)}}, {"key " + std::string(key) + " is 10000"});
+  }
+}
+
 TEST(Config, LayersWithHeadsOfTheirOwn) {
   const auto mimo = read("mimo2", {});
   ASSERT_TRUE(mimo) << mimo.error().message;

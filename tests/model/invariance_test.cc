@@ -42,9 +42,9 @@ const std::vector<std::string>& models() {
 // Families that add no step to those above, only other tables and options of the same steps.
 const std::vector<std::string>& models_in_short() {
   static const std::vector<std::string> names = {
-      "command-r",   "glm4",       "mistral3-experts", "olmo2-window", "phi3",       "phi3-window", "smollm3",
-      "hunyuan-moe", "hy_v3",      "phimoe",           "gptneox",      "falcon-40b", "gpt2",        "stablelm-12b",
-      "mimo2",       "exaone-moe", "minicpm-defaults"};
+      "command-r",   "glm4",  "mistral3-experts", "olmo2-window",    "phi3",       "phi3-window", "smollm3",
+      "hunyuan-moe", "hy_v3", "phimoe",           "gptneox",         "falcon-40b", "gpt2",        "stablelm-12b",
+      "apertus",     "mimo2", "exaone-moe",       "minicpm-defaults"};
   return names;
 }
 

@@ -51,6 +51,18 @@ void relu_squared(const float* x, int64_t n, float* y) noexcept {
   }
 }
 
+void xielu(const float* x, const Xielu& p, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) {
+    const float v = x[i];
+    if (v > 0.0f) {
+      y[i] = v * exact_fma(p.alpha_p, v, p.beta);
+    } else {
+      const float e = exp(p.eps < v ? p.eps : v) - 1.0f;
+      y[i] = exact_fma(p.alpha_n, e - v, p.beta * v);
+    }
+  }
+}
+
 void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
   for (int64_t i = 0; i < n; ++i) {
     // A value that is not a number is not smaller than the bounds and goes through.

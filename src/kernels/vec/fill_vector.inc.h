@@ -9,6 +9,7 @@ table.silu_mul = silu_mul;
 table.gelu_mul = gelu_mul;
 table.gelu = gelu;
 table.relu_squared = relu_squared;
+table.xielu = xielu;
 table.clamped_silu_mul = clamped_silu_mul;
 table.add_scaled = add_scaled;
 table.softcap = softcap;

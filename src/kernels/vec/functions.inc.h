@@ -11,6 +11,7 @@ void silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
 void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
 void gelu(const float* x, int64_t n, float* y) noexcept;
 void relu_squared(const float* x, int64_t n, float* y) noexcept;
+void xielu(const float* x, const Xielu& p, int64_t n, float* y) noexcept;
 void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
 void add_scaled(float a, const float* x, int64_t n, float* y) noexcept;
 void softcap(float* x, float cap, int64_t n) noexcept;

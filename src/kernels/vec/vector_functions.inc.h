@@ -43,6 +43,15 @@ void relu_squared(const float* x, int64_t n, float* y) noexcept {
   });
 }
 
+void xielu(const float* x, const Xielu& p, int64_t n, float* y) noexcept {
+  map(x, x, n, y, [&p](Floats v, Floats) {
+    const Floats beta = floats(p.beta);
+    const Floats above = mul(v, fma(floats(p.alpha_p), v, beta));
+    const Floats e = sub(exp(min(floats(p.eps), v)), floats(1.0f));
+    return select_less(floats(0.0f), v, above, fma(floats(p.alpha_n), sub(e, v), mul(beta, v)));
+  });
+}
+
 void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
   map(gate, up, n, y, [](Floats g, Floats u) {
     g = min(floats(7.0f), g);

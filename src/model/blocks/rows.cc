@@ -51,6 +51,7 @@ GateFn gate_of(const kernels::Table& table, Activation activation) noexcept {
     case Activation::kClampedSilu:
       return table.clamped_silu_mul;
     case Activation::kReluSquared:
+    case Activation::kXielu:
       break;  // Of a feed-forward block without a gate only.
   }
   return nullptr;
@@ -203,7 +204,11 @@ void act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* x = exec.row(Buf::kGate, r);
     add_vector(t, step.up_bias, x);
-    act(x, step.k, x);
+    if (step.activation == Activation::kXielu) {
+      t.xielu(x, step.xielu, step.k, x);
+    } else {
+      act(x, step.k, x);
+    }
     quantize_rows(step, exec, r, r + 1);
   }
   if (worker.index() == 0) point_activations(step, exec);
