@@ -46,16 +46,18 @@ struct Cell {
 };
 
 std::vector<Cell> cells_of(const BenchRecord& r, size_t model_width, bool energy, bool compares) {
-  std::vector<Cell> cells{{"model", model_width, r.model, false},
-                          {"threads", 7, str_cat(r.threads)},
-                          {"kv", 4, r.kv_type, false},
-                          {"test", 18, r.row.test.name(), false},
-                          {"t/s", 9, fixed(r.row.median, 2)},
-                          {"lowest", 9, fixed(r.row.min, 2)},
-                          {"highest", 9, fixed(r.row.max, 2)},
-                          {"a token reads", 13, megabytes(r.row.traffic.bytes_per_token)},
-                          {"of bandwidth", 12, percent(r.bandwidth_share)},
-                          {"of int8", 7, percent(r.int8_share)}};
+  std::vector<Cell> cells{
+      {"model", model_width, r.model, false},
+      {"threads", 7, str_cat(r.threads)},
+      {"kv", 4, r.kv_type, false},
+      {"test", 18, r.row.test.name(), false},
+      {"t/s", 9, fixed(r.row.median, 2)},
+      {"lowest", 9, fixed(r.row.min, 2)},
+      {"highest", 9, fixed(r.row.max, 2)},
+      {"a token reads", 13, megabytes(r.row.traffic.bytes_per_token)},
+      {"from disk", 10, r.row.disk_bytes_per_token > 0 ? megabytes(r.row.disk_bytes_per_token) : "-"},
+      {"of bandwidth", 12, percent(r.bandwidth_share)},
+      {"of int8", 7, percent(r.int8_share)}};
   const auto joules = r.row.joules_per_token;
   if (energy) cells.push_back({"J a token", 9, joules ? fixed(*joules, 3) : "-"});
   if (compares) cells.push_back({"ratio", 6, r.ratio ? fixed(*r.ratio, 3) : "-"});
@@ -96,6 +98,7 @@ nlohmann::ordered_json to_json(const BenchRecord& r, bool compares) {
                {"tps_min", r.row.min},
                {"tps_max", r.row.max},
                {"bytes_per_token", r.row.traffic.bytes_per_token},
+               {"disk_bytes_per_token", r.row.disk_bytes_per_token},
                {"bandwidth_share", or_null(r.bandwidth_share)},
                {"int8_share", or_null(r.int8_share)},
                {"joules_per_token", or_null(r.row.joules_per_token)}};

@@ -33,6 +33,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+uint64_t bytes_streamed(const Engine& engine) {
+  uint64_t bytes = 0;
+  for (const model::ExpertStore* store : {engine.model().experts(), engine.model().unit_store()}) {
+    if (store) bytes += store->stats().bytes_read;
+  }
+  return bytes;
+}
+
 /// Of values that it sorts.
 double median_of(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
@@ -105,7 +113,9 @@ Result<BenchRow> Bench::run(const BenchCase& test) {
   const std::vector<BenchCall> calls = bench_calls(test, engine_.options().batch);
   const auto n_tokens = static_cast<double>(test.tokens());
   std::vector<double> rates, joules;
+  uint64_t streamed = 0;
   for (int i = 0; i <= options_.repetitions; ++i) {
+    if (i <= 1) streamed = bytes_streamed(engine_);
     energy_.start();
     const auto start = std::chrono::steady_clock::now();
     for (const BenchCall& call : calls) STOKER_TRY_STATUS(take(call));
@@ -120,7 +130,9 @@ Result<BenchRow> Bench::run(const BenchCase& test) {
                .min = rates.front(),
                .max = rates.back(),
                .repetitions = options_.repetitions,
-               .traffic = bench_traffic(engine_.model(), test, engine_.options().batch)};
+               .traffic = bench_traffic(engine_.model(), test, engine_.options().batch),
+               .disk_bytes_per_token =
+                   static_cast<double>(bytes_streamed(engine_) - streamed) / (n_tokens * options_.repetitions)};
   if (!joules.empty()) row.joules_per_token = median_of(joules);
   return row;
 }

@@ -21,6 +21,7 @@ struct BenchRow {
   double median = 0, min = 0, max = 0;
   int repetitions = 0;
   BenchTraffic traffic;
+  double disk_bytes_per_token = 0;           ///< Of experts and layers that are streamed; the mean of the repetitions.
   std::optional<double> joules_per_token{};  ///< The median; nothing where energy cannot be read.
 };
 

@@ -14,7 +14,7 @@ from harness import STOKER, TestCase, environment, instruction_sets, model, stok
 
 KEYS = (
     "model test depth streams threads kv_type isa repetitions tps_median tps_min tps_max "
-    "bytes_per_token bandwidth_share int8_share joules_per_token"
+    "bytes_per_token disk_bytes_per_token bandwidth_share int8_share joules_per_token"
 ).split()
 SMALL = ("-p", 4, "-n", 2, "-r", 1)
 
@@ -38,6 +38,7 @@ class Bench(TestCase):
             self.assertLessEqual(row["tps_min"], row["tps_median"])
             self.assertLessEqual(row["tps_median"], row["tps_max"])
             self.assertGreater(row["bytes_per_token"], 0)
+            self.assertEqual(row["disk_bytes_per_token"], 0)
             self.assertIsNone(row["bandwidth_share"])
             self.assertIsNone(row["int8_share"])
 

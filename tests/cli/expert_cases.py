@@ -89,6 +89,16 @@ class ExpertCache(TestCase):
         self.assertEqual(decode["replay"]["bytes_read"], decode["experts"]["bytes_read"])
         self.assertGreater(decode["experts"]["disk_seconds"], 0)
 
+    def test_bench_tells_what_comes_from_disk(self):
+        args = ("bench", "-m", model(MOE), "-p", 4, "-n", 2, "-r", 2)
+        found = {}
+        for size in ("64M", "0K"):
+            rows = self.ok(*args, "--expert-cache", size, "--json").json()
+            found[size] = [row["disk_bytes_per_token"] for row in rows]
+        self.assertEqual(found["64M"], [0, 0])  # all of them are there once the first run has warmed up
+        self.assertGreater(min(found["0K"]), 0)
+        self.assertIn("from disk", self.ok(*args, "--expert-cache", "0K").out)
+
     def test_a_dense_model_has_no_use_for_it(self):
         want = self.ok("run", "-m", model(), *ARGS, "--digest").digest()
         self.assertEqual(self.ok("run", "-m", model(), *ARGS, "--digest", "--expert-cache", "1M").digest(), want)
