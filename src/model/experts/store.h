@@ -91,8 +91,8 @@ class ExpertStore {
   struct Replay {
     uint64_t bytes = 0, ns = 0;
   };
-  /// Reads what is remembered, in the same order, by the same reader and as many at once, packs nothing, and forgets it:
-  /// what the disk gives at this time. While there is no request.
+  /// Reads what is remembered, in the same order, by the same reader and as many at once, packs nothing, and forgets
+  /// it: what the disk gives at this time. While there is no request.
   Replay replay_reads();
 
   /// A call of so many tokens is over: uses age (EvictionPolicy).
