@@ -11,7 +11,8 @@ namespace stoker::model {
 
 /// Guesses which experts the next layer will want: its router, applied to the rows as they are before this layer's
 /// experts have added anything. In a trained model a layer adds little to what a row is, and most guesses hold; whether
-/// reading them ahead pays is another question (LookaheadTrial, docs/expert-store.md#lookahead). Threads: one at a time.
+/// reading them ahead pays is another question (LookaheadTrial, docs/expert-store.md#lookahead). Threads: one at a
+/// time.
 class Lookahead {
  public:
   static constexpr int64_t kMostRows = 4;
