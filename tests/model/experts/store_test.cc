@@ -326,7 +326,7 @@ TEST(Store, ReadsAreReplayed) {
     others.push_back(static_cast<int32_t>(fake.experts.key_of(*read)));
   std::sort(others.begin(), others.end());
   EXPECT_EQ(others, (Ids{10, 10, 10, 11, 11, 11}));  // 2 and 3 were read, of 16
-  EXPECT_EQ(fake->replay_reads().bytes, 0u);  // once
+  EXPECT_EQ(fake->replay_reads().bytes, 0u);         // once
   use(fake, {2, 3});
   EXPECT_EQ(fake->stats().misses, 4u);
   EXPECT_EQ(fake->stats().bytes_read, 4 * fake.experts.file_bytes());
