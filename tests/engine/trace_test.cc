@@ -205,6 +205,7 @@ std::unique_ptr<Engine> open(const std::string& name, std::optional<uint64_t> ca
                               .memory_bytes = 1u << 30,
                               .threads = 1,
                               .expert_cache_bytes = cache_bytes,
+                              .expert_lookahead = model::LookaheadUse::kOff,  // the simulator reads nothing ahead
                               .keep_routes = keep_routes});
   if (!engine) {
     ADD_FAILURE() << engine.error().message;
