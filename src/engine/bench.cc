@@ -115,7 +115,7 @@ Result<BenchRow> Bench::run(const BenchCase& test) {
   std::vector<double> rates, joules;
   uint64_t streamed = 0;
   for (int i = 0; i <= options_.repetitions; ++i) {
-    if (i <= 1) streamed = bytes_streamed(engine_);
+    if (i == 1) streamed = bytes_streamed(engine_);
     energy_.start();
     const auto start = std::chrono::steady_clock::now();
     for (const BenchCall& call : calls) STOKER_TRY_STATUS(take(call));

@@ -3,6 +3,7 @@
 
 #include "base/math.h"
 #include "model/blocks/attention_calls.h"
+#include "model/blocks/tile_rows.h"
 
 namespace stoker::model {
 namespace {
@@ -24,8 +25,7 @@ void finish_head(const Step& step, Exec& exec, HeadWork work, int64_t r, float* 
     if (work.gain) exec.plan->norm(x, work.gain, exec.plan->config->norm_eps, a.k_dim, x);
   };
   if (!a.late_norm) norm();
-  const auto rope = static_cast<size_t>(a.rope);
-  a.rotate(x, exec.rope_cos[rope] + r * exec.rope_stride, exec.rope_sin[rope] + r * exec.rope_stride, a.rope_pairs);
+  rotate_head(a, exec, r, x);
   if (a.late_norm) norm();
 }
 
@@ -79,10 +79,7 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows, int64_t
                                  .stride = stride});
     return k_ok && v_ok;
   };
-  if (store(rows.row0, rows.n, rows.in_tile)) return;
-  for (int i = 0; i < rows.n; ++i) {  // rare: find out whose values they are
-    if (!store(rows.row0 + i, 1, rows.in_tile + i)) exec.mark_bad(exec.original_row(rows.row0 + i), step);
-  }
+  store_rows(step, exec, rows, store);
 }
 
 /// How the queries of one key-value head are cut into calls of the attention kernel.

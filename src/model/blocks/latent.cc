@@ -3,18 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/exec.h"
+#include "model/blocks/tile_rows.h"
 
 namespace stoker::model {
 namespace {
 
 constexpr int64_t kRowsByHeads = 64;  // up to so many rows are shared among workers by heads
-
-void rotate(const Step& step, const Exec& exec, int64_t r, float* x) noexcept {
-  const AttentionSpec& a = step.attention;
-  const int64_t at = r * exec.rope_stride;
-  a.rotate(x, exec.rope_cos[0] + at, exec.rope_sin[0] + at, a.rope_pairs);
-}
 
 /// Some rows of a tile: the latent normed, the rest rotated, then stored as one row.
 void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows) noexcept {
@@ -23,7 +17,7 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows) noexcep
   for (int64_t r = rows.row0; r < rows.row0 + rows.n; ++r) {
     float* row = exec.row(Buf::kDown, r) + spec.kv_column;
     exec.table->rms_norm(row, spec.kv_norm->data, exec.plan->config->norm_eps, a.v_dim, row);
-    rotate(step, exec, r, row + a.v_dim);
+    rotate_head(a, exec, r, row + a.v_dim);
   }
   const auto store = [&](int64_t row0, int n, int position) {
     return exec.table->store_k({.type = exec.plan->kv.type,
@@ -34,10 +28,7 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows) noexcep
                                 .x = exec.row(Buf::kDown, row0) + spec.kv_column,
                                 .stride = exec.stride(Buf::kDown)});
   };
-  if (store(rows.row0, rows.n, rows.in_tile)) return;
-  for (int i = 0; i < rows.n; ++i) {  // rare: find out whose values they are
-    if (!store(rows.row0 + i, 1, rows.in_tile + i)) exec.mark_bad(exec.original_row(rows.row0 + i), step);
-  }
+  store_rows(step, exec, rows, store);
 }
 
 /// The tables from row `rows` of super-blocks on.
@@ -92,7 +83,7 @@ void finish_query(const Step& step, Exec& exec, int64_t head, int64_t r) noexcep
   const int64_t plain = step.latent.plain, rope = 2 * a.rope_pairs;
   float* q = exec.row(step.in, r) + head * step.heads.in_stride;
   if (a.temperature != 0) exec.table->scale(q, temperature_at(a, exec.positions[r]), plain + rope, q);
-  rotate(step, exec, r, q + plain);
+  rotate_head(a, exec, r, q + plain);
   float* to = exec.row(a.queries, r) + head * a.q_stride + a.v_dim;
   std::memcpy(to, q + plain, static_cast<size_t>(rope) * sizeof(float));
 }
