@@ -83,6 +83,9 @@ struct AttentionArgs {
   float softcap;     ///< 0: none.
   /// V of a position is the first v_dim dimensions of its K, v_dim a multiple of 16; v_offset is not read.
   bool values_in_keys = false;
+  /// With values_in_keys: the positions that the queries see, ascending. Then begin, end and tiles count in this list:
+  /// tile t is its entries 64 t ... 64 t + 63, and what is cached lies as rows, V tiles of k_dim.
+  const int32_t* selected = nullptr;
   const AttentionQuery* queries;
   int n_queries;
   const std::byte* const* pages;
@@ -112,6 +115,25 @@ struct AttentionMergeArgs {
   bool last;  ///< No tile follows: the queries are answered.
 };
 using AttentionMergeFn = void (*)(const AttentionMergeArgs&) noexcept;
+
+/// Scores of an indexer: how much the positions of tiles [tile_begin, tile_end) matter to each token, the sum over its
+/// heads of weight * max(q . key, 0). Keys lie as K tiles at pages[t] + k_offset, whatever beyond the last position.
+struct IndexArgs {
+  KvType type;
+  int dim;  ///< Of a head, a multiple of 8.
+  int n_heads, n_tokens;
+  const float* q;  ///< [n_tokens][q_stride], heads one after the other.
+  int64_t q_stride;
+  const float* weights;  ///< [n_tokens][weight_stride]: one for each head.
+  int64_t weight_stride;
+  const std::byte* const* pages;
+  int64_t k_offset;
+  int64_t tile_begin, tile_end;
+  float* scores;  ///< [n_tokens][score_stride], from the first position of tile_begin; whole tiles are written.
+  int64_t score_stride;
+  std::byte* scratch;  ///< Of this worker, index_scratch_bytes(dim), 64-byte aligned.
+};
+using IndexFn = void (*)(const IndexArgs&) noexcept;
 
 /// Writes K or V of `n` consecutive positions of one sequence into one tile.
 struct KvStoreArgs {

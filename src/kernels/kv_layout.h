@@ -47,8 +47,9 @@ struct AttentionScratch {
 
   int64_t padded_k, padded_v;  ///< Dimensions rounded up to 32.
   int64_t q, k_panel, v_panel, scores, out, stats, total;
-  // Where values are in keys: a tile in f32, and weights and results with the queries as lanes.
-  int64_t tile, turned_weights, turned_out, latent_total;
+  // Where values are in keys: a tile in f32, one of selected positions in bf16, and weights and results with the
+  // queries as lanes.
+  int64_t tile, pairs, turned_weights, turned_out, latent_total;
 
   constexpr AttentionScratch(int k_dim, int v_dim)
       : padded_k((k_dim + 31) / 32 * 32),
@@ -61,7 +62,8 @@ struct AttentionScratch {
         stats(out + kQueries * padded_v),
         total(stats + 8 * kQueries),
         tile(total),
-        turned_weights(tile + kTilePositions * padded_k),
+        pairs(tile + kTilePositions * padded_k),
+        turned_weights(pairs + kTilePositions * padded_k / 2),
         turned_out(turned_weights + kQueries * kTilePositions),
         latent_total(turned_out + kQueries * padded_v) {}
 };

@@ -62,6 +62,7 @@ struct Table {
 
   AttentionFn attention;
   AttentionMergeFn attention_merge;
+  IndexFn index_scores;
   KvStoreFn store_k;
   KvStoreFn store_v;
 };
@@ -82,6 +83,8 @@ int64_t group_bytes(gguf::TensorType type, int64_t k);
 
 /// Scratch of one worker for attention over heads of these dimensions; with AttentionArgs::values_in_keys or without.
 int64_t attention_scratch_bytes(int k_dim, int v_dim, bool values_in_keys = false);
+/// Scratch of one worker for index_scores with heads of this dimension.
+int64_t index_scratch_bytes(int dim);
 /// Most queries in one AttentionArgs.
 inline constexpr int kMaxQueries = 64;
 /// Bytes of one K (or V) tile of one KV head.

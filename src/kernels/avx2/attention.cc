@@ -17,6 +17,7 @@ namespace {
 #include "kernels/vec/attention_expanded.inc.h"
 #include "kernels/vec/attention.inc.h"
 #include "kernels/vec/attention_latent.inc.h"
+#include "kernels/vec/index_scores.inc.h"
 #include "kernels/vec/kv_store.inc.h"
 // clang-format on
 

@@ -66,11 +66,24 @@ Visible visible_positions(const AttentionQuery& query, int64_t tile) {
   return {static_cast<int>(begin > 0 ? begin : 0), static_cast<int>(end < kTile ? end : kTile)};
 }
 
+/// Dimension `d` of the key of the tile's entry `p`.
 template <KvType kType>
-float score(const AttentionArgs& a, const float* q, const std::byte* k_tile, int p) {
+float key(const AttentionArgs& a, int64_t tile, int d, int p) {
+  if (a.selected == nullptr) {
+    const std::byte* k_tile = a.pages[tile] + a.k_offset;
+    return kv_value<kType>(k_tile, a.k_dim, kv_k_index(kType, d, p), kv_k_scale_index(d, p));
+  }
+  const int32_t position = a.selected[tile * kTile + p];
+  const int row = position % kTile;
+  return kv_value<kType>(a.pages[position / kTile] + a.k_offset, a.k_dim,
+                         kv_v_index(kType, kv_padded_dim(kType, a.k_dim), d, row), kv_v_scale_index(a.k_dim, d, row));
+}
+
+template <KvType kType>
+float score(const AttentionArgs& a, const float* q, int64_t tile, int p) {
   const float dot = chain<kType>(
       0, a.k_dim, [&](int d) { return kType == KvType::kBf16 ? round_bf16(q[d]) : q[d]; },
-      [&](int d) { return kv_value<kType>(k_tile, a.k_dim, kv_k_index(kType, d, p), kv_k_scale_index(d, p)); });
+      [&](int d) { return key<kType>(a, tile, d, p); });
   const float scaled = dot * a.scale;
   return a.softcap > 0.0f ? a.softcap * tanh(scaled * (1.0f / a.softcap)) : scaled;
 }
@@ -78,9 +91,7 @@ float score(const AttentionArgs& a, const float* q, const std::byte* k_tile, int
 /// Dimension `d` of V at position `p`.
 template <KvType kType>
 float value(const AttentionArgs& a, int64_t tile, int d, int p) {
-  if (a.values_in_keys) {
-    return kv_value<kType>(a.pages[tile] + a.k_offset, a.k_dim, kv_k_index(kType, d, p), kv_k_scale_index(d, p));
-  }
+  if (a.values_in_keys) return key<kType>(a, tile, d, p);
   const int64_t index = kv_v_index(kType, kv_padded_dim(kType, a.v_dim), d, p);
   return kv_value<kType>(a.pages[tile] + a.v_offset, a.v_dim, index, kv_v_scale_index(a.v_dim, d, p));
 }
@@ -111,11 +122,10 @@ template <KvType kType>
 void add_tile(const AttentionArgs& a, const AttentionQuery& query, int64_t tile, Running& running) {
   const Visible seen = visible_positions(query, tile);
   if (seen.begin >= seen.end) return;
-  const std::byte* k_tile = a.pages[tile] + a.k_offset;
   float weights[kTile] = {};
   float max = -std::numeric_limits<float>::infinity();
   for (int p = seen.begin; p < seen.end; ++p) {
-    weights[p] = score<kType>(a, query.q, k_tile, p);
+    weights[p] = score<kType>(a, query.q, tile, p);
     max = weights[p] > max ? weights[p] : max;
   }
   float lanes[16] = {};
@@ -185,6 +195,33 @@ void attend_all(const AttentionArgs& a) {
     } else {
       attend<kType>(a, a.queries[i]);
     }
+  }
+}
+
+/// One chain per head whatever the type: what is compared with what must not depend on it.
+template <KvType kType>
+void index_tile(const IndexArgs& a, int64_t tile, int token) {
+  const std::byte* k_tile = a.pages[tile] + a.k_offset;
+  const float* weights = a.weights + token * a.weight_stride;
+  float* scores = a.scores + token * a.score_stride + (tile - a.tile_begin) * kTile;
+  for (int p = 0; p < kTile; ++p) {
+    float sum = 0.0f;
+    for (int head = 0; head < a.n_heads; ++head) {
+      const float* q = a.q + token * a.q_stride + head * a.dim;
+      float dot = 0.0f;
+      for (int d = 0; d < a.dim; ++d) {
+        dot = std::fma(q[d], kv_value<kType>(k_tile, a.dim, kv_k_index(kType, d, p), kv_k_scale_index(d, p)), dot);
+      }
+      sum = std::fma(weights[head], dot > 0.0f ? dot : 0.0f, sum);
+    }
+    scores[p] = sum;
+  }
+}
+
+template <KvType kType>
+void index_tiles(const IndexArgs& a) {
+  for (int token = 0; token < a.n_tokens; ++token) {
+    for (int64_t tile = a.tile_begin; tile < a.tile_end; ++tile) index_tile<kType>(a, tile, token);
   }
 }
 
@@ -271,6 +308,19 @@ void attention(const AttentionArgs& a) noexcept {
       return attend_all<KvType::kF32>(a);
     case KvType::kQ8_0:
       return attend_all<KvType::kQ8_0>(a);
+  }
+}
+
+void index_scores(const IndexArgs& a) noexcept {
+  switch (a.type) {
+    case KvType::kF16:
+      return index_tiles<KvType::kF16>(a);
+    case KvType::kBf16:
+      return index_tiles<KvType::kBf16>(a);
+    case KvType::kF32:
+      return index_tiles<KvType::kF32>(a);
+    case KvType::kQ8_0:
+      return index_tiles<KvType::kQ8_0>(a);
   }
 }
 

@@ -18,6 +18,19 @@ void attention(const AttentionArgs& a) noexcept {
 
 void attention_merge(const AttentionMergeArgs& a) noexcept { merge_parts(a); }
 
+void index_scores(const IndexArgs& a) noexcept {
+  switch (a.type) {
+    case KvType::kF16:
+      return index_tiles<HalfCache>(a);
+    case KvType::kBf16:
+      return index_tiles<PairCache>(a);
+    case KvType::kF32:
+      return index_tiles<FloatCache>(a);
+    case KvType::kQ8_0:
+      return index_tiles<ByteCache>(a);
+  }
+}
+
 bool store_k(const KvStoreArgs& a) noexcept {
   switch (a.type) {
     case KvType::kF16:

@@ -11,10 +11,10 @@ constexpr bool kIsPairs = false;
 template <>
 constexpr bool kIsPairs<PairCache> = true;
 
+/// Of a K tile.
 template <class Cache>
-inline void expand_tile(const Work& w, const Tile& tile, float* to) {
+inline void expand_tile(int dims, const Tile& tile, float* to) {
   using Value = typename Cache::Value;
-  const int dims = w.args.k_dim;
   const auto* k = reinterpret_cast<const Value*>(tile.k);
   for (int p = tile.seen.begin / kWidth * kWidth; p < tile.seen.end; p += kWidth) {
     if constexpr (kIsPairs<Cache>) {
@@ -28,6 +28,73 @@ inline void expand_tile(const Work& w, const Tile& tile, float* to) {
         Floats v = Cache::load(k + d * kTile + p);
         if constexpr (sizeof(Value) == 1) v = mul(v, load_halves(scales_of(tile.k, dims) + kv_k_scale_index(d, p)));
         store_floats(to + d * kTile + p, v);
+      }
+    }
+  }
+}
+
+/// Dimensions [d, d + kWidth) of a row; of those that the file's head lacks, what is there.
+template <class Cache>
+STOKER_INLINE Floats row_values(const Work& w, const std::byte* tile, int row, int d) {
+  using Value = typename Cache::Value;
+  const int dims = w.args.k_dim;
+  if constexpr (kIsPairs<Cache>) {
+    const auto* at = reinterpret_cast<const uint16_t*>(tile) + (row / 2 * w.layout.padded_k + d) * 2;
+    return row % 2 != 0 ? odd_values(load_ints(at)) : even_values(load_ints(at));
+  } else {
+    const auto* at = reinterpret_cast<const Value*>(tile) + row * dims + d;
+    Floats v;
+    if constexpr (kWidth > 8) {
+      v = d + kWidth <= dims ? Cache::load(at) : Eight<Cache>::load(at);
+    } else {
+      v = Cache::load(at);
+    }
+    if constexpr (sizeof(Value) == 1) {
+      // A scale by itself, as the first of a vector: those behind the tile's last one are never loaded.
+      alignas(64) uint16_t scale[kWidth] = {};
+      scale[0] = scales_of(tile, dims)[kv_v_scale_index(dims, d, row)];
+      alignas(64) float value[kWidth];
+      store_floats(value, load_halves(scale));
+      v = mul(v, floats(value[0]));
+    }
+    return v;
+  }
+}
+
+/// The first n of the selected positions of tile t, whose rows lie anywhere: as expand_tile leaves them, and for bf16
+/// also as a K tile. The rows of the tile after are fetched on the way.
+template <class Cache>
+inline void gather_tile(const Work& w, int64_t t, int n, float* to) {
+  const AttentionArgs& a = w.args;
+  const int32_t* positions = a.selected + t * kTile;
+  const int64_t row_bytes = tile_bytes_of<Cache>(a.k_dim) / kTile;
+  for (int p = 0; p < n; p += kWidth) {
+    const std::byte* tiles[kWidth];
+    int rows[kWidth];
+    for (int i = 0; i < kWidth; ++i) {
+      const int position = positions[p + i < n ? p + i : n - 1];
+      tiles[i] = a.pages[position / kTile] + a.k_offset;
+      rows[i] = position % kTile;
+      if ((t + 1) * kTile + p + i >= a.queries[0].end) continue;
+      const int next = positions[kTile + p + i];
+      const std::byte* row = a.pages[next / kTile] + a.k_offset + next % kTile * row_bytes;
+      for (int64_t line = 0; line < row_bytes; line += 64) prefetch_l2(row + line);
+    }
+    for (int d = 0; d < a.k_dim; d += kWidth) {
+      Ints square[kWidth];
+      STOKER_UNROLL for (int i = 0; i < kWidth; ++i) square[i] = to_bits(row_values<Cache>(w, tiles[i], rows[i], d));
+      transpose(square);
+      STOKER_UNROLL for (int i = 0; i < kWidth; ++i) store_ints(to + (d + i) * kTile + p, square[i]);
+    }
+  }
+  if constexpr (kIsPairs<Cache>) {
+    float* pairs = reinterpret_cast<float*>(a.scratch) + w.layout.pairs;
+    for (int d = 0; d < w.layout.padded_k; d += 2) {
+      for (int p = 0; p < n; p += kWidth) {
+        const Ints zero = ints(0);
+        const Ints even = d < a.k_dim ? shift_right_16(load_ints(to + d * kTile + p)) : zero;
+        const Ints odd = d < a.k_dim ? load_ints(to + (d + 1) * kTile + p) : zero;
+        store_ints(pairs + d / 2 * kTile + p, or_ints(even, odd));
       }
     }
   }
@@ -143,12 +210,14 @@ struct Latent {
 
   const Work& w;
   float *tile, *weights, *out;  ///< Of AttentionScratch; out: [v_dim][padded].
-  int padded;                   ///< Queries, whole vectors.
+  const std::byte* pairs;
+  int padded;  ///< Queries, whole vectors.
   alignas(64) float begin[AttentionScratch::kQueries], end[AttentionScratch::kQueries];
 
   explicit Latent(const Work& work) : w(work), padded((work.args.n_queries + kWidth - 1) / kWidth * kWidth) {
     float* base = reinterpret_cast<float*>(w.args.scratch);
     tile = base + w.layout.tile;
+    pairs = reinterpret_cast<const std::byte*>(base + w.layout.pairs);
     weights = base + w.layout.turned_weights;
     out = base + w.layout.turned_out;
     for (int i = w.args.n_queries * kTile; i < padded * kTile; i += kWidth) store_floats(w.scores + i, floats(0.0f));
@@ -260,10 +329,18 @@ inline void attend_latent(const AttentionArgs& a) {
     }
     Tile tile{};
     if (!find_seen(w, t, &tile.seen)) continue;
-    tile.k = a.pages[t] + a.k_offset;
-    const bool more = t + 1 < tiles.end && a.pages[t + 1] != nullptr;
-    tile.next_k = more ? a.pages[t + 1] + a.k_offset : tile.k;
-    expand_tile<Cache>(w, tile, latent.tile);
+    if (a.selected != nullptr) {
+      tile.k = tile.next_k = latent.pairs;
+    } else {
+      tile.k = a.pages[t] + a.k_offset;
+      const bool more = t + 1 < tiles.end && a.pages[t + 1] != nullptr;
+      tile.next_k = more ? a.pages[t + 1] + a.k_offset : tile.k;
+    }
+    if (a.selected == nullptr) {
+      expand_tile<Cache>(a.k_dim, tile, latent.tile);
+    } else {
+      gather_tile<Cache>(w, t, tile.seen.end, latent.tile);
+    }
     latent.scores(tile);
     weights_of_tile<Latent<Cache>::kBf16>(w, softmax);
     latent.values(tile);

@@ -19,5 +19,6 @@ table.all_finite = all_finite;
 table.argmax = argmax;
 table.attention = attention;
 table.attention_merge = attention_merge;
+table.index_scores = index_scores;
 table.store_k = store_k;
 table.store_v = store_v;

@@ -22,5 +22,6 @@ int64_t argmax(const float* x, int64_t n) noexcept;
 
 void attention(const AttentionArgs& a) noexcept;
 void attention_merge(const AttentionMergeArgs& a) noexcept;
+void index_scores(const IndexArgs& a) noexcept;
 bool store_k(const KvStoreArgs& a) noexcept;
 bool store_v(const KvStoreArgs& a) noexcept;
