@@ -11,6 +11,7 @@ import gguf
 import numpy as np
 from gguf.quants import dequantize
 
+from reference_gemma4 import Gemma4
 from reference_latent import LatentAttention
 
 YARN_BETA_FAST, YARN_BETA_SLOW = 32.0, 1.0
@@ -62,6 +63,8 @@ class Family:
     logit_factor: bool = False  # logit_scale multiplies
     multipliers: bool = False  # Granite's, of embeddings, branches, scores and logits
     rope_switch: bool = False  # a key says whether there is any rotation
+    indexer: str = ""  # of latent attention: queries see what one chooses, whose heads turn such pairs
+    gemma4: bool = False  # its layers are in a file of their own
     latent: str = ""  # attention through latents; "own scale": DeepSeek's way to scale scores, "yarn": Mistral's
 
 
@@ -92,6 +95,16 @@ FAMILIES = {
         swa_rope_plain=True,
         final_cap=0.0,
         wide_layers=62,
+    ),
+    "gemma4": Family(
+        gemma4=True,
+        activation="gelu",
+        scaled_embedding=True,
+        window_period=1,
+        swa_rope_base=10000.0,
+        swa_rope_plain=True,
+        final_cap=30.0,
+        renormalized=True,
     ),
     "gpt-oss": Family(
         ffn_norm="post_attention_norm", activation="clamped", window_period=2, sinks=True, gating="selected"
@@ -172,6 +185,12 @@ FAMILIES = {
     "minimax-m2": Family(qk_norm="full", gating="sigmoid", renormalized=True, keyed_routing=True),
     "deepseek": Family(rope="neighbours", keyed_routing=True, sparse_layers=True),
     "deepseek2": Family(latent="own scale", yarn_keys=True, keyed_routing=True, sparse_layers=True),
+    "deepseek32": Family(
+        latent="yarn", indexer="halves", yarn_keys=True, keyed_routing=True, sparse_layers=True
+    ),
+    "glm-dsa": Family(
+        latent="yarn", indexer="neighbours", gating="sigmoid", yarn_keys=True, keyed_routing=True, sparse_layers=True
+    ),
     "mistral4": Family(latent="yarn", yarn_keys=True, keyed_routing=True, sparse_layers=True),
     "ernie4_5": Family(rope="neighbours"),
     "ernie4_5-moe": Family(rope="neighbours", renormalized=True, sparse_layers=True),
@@ -367,9 +386,12 @@ class Model:
         if self.window:
             base = get("rope.freq_base_swa", family.swa_rope_base or base)
             self.swa_rope = Rope(file, base, not family.swa_rope_plain, n_ctx, truncate)
-        self.latent = LatentAttention(self, family.latent == "own scale") if family.latent else None
+        self.latent = None
+        if family.latent:
+            self.latent = LatentAttention(self, family.latent == "own scale", family.indexer)
         if self.latent:
             self.rope.magnitude = self.latent.magnitude * get("rope.scaling.attn_factor", 1.0)
+        self.gemma4 = Gemma4(self) if family.gemma4 else None
         self.reset()
 
     def per_layer(self, key, *default):
@@ -565,9 +587,15 @@ class Model:
         out[rows, best] = grouped[rows, best]
         return out.reshape(score.shape)
 
-    def experts(self, x, layer, prefix):
-        best, weight = self.route(x, layer, prefix)
+    def experts(self, x, layer, prefix, routed=None):
+        """routed: what the router reads, where that is something else."""
+        best, weight = self.route(x if routed is None else routed, layer, prefix)
         matrix = {name: self.file.tensor(f"{prefix}{name}_exps.weight") for name in ("gate", "up", "down")}
+        if matrix["gate"] is None:  # one matrix
+            matrix["gate"], matrix["up"] = np.split(self.file.tensor(f"{prefix}gate_up_exps.weight"), 2, axis=1)
+        scale = self.file.tensor(f"{prefix}down_exps.scale")
+        if scale is not None:
+            weight = weight * scale[best]
         bias = {name: self.file.tensor(f"{prefix}{name}_exps.bias") for name in matrix}
 
         def project(name, expert, h):
@@ -590,6 +618,8 @@ class Model:
         return out if gate is None else out * sigmoid(x @ gate)[:, None]
 
     def layer(self, x, layer, positions):
+        if self.gemma4:
+            return self.gemma4.layer(x, layer, positions)
         block = f"blk.{layer}."
         h = self.norm(x, block + "attn_norm") if self.family.pre_norms else x
         own = block + "attn_norm_2.weight" in self.file.tensors
@@ -609,6 +639,8 @@ class Model:
         x = self.embedding_scale * self.file.rows("token_embd.weight", np.asarray(ids))
         if self.family.positions:
             x = x + self.file.rows("position_embd.weight", positions)
+        if self.gemma4:
+            self.gemma4.start(x, ids)
         for layer in range(self.n_layers):
             x = self.layer(x, layer, positions)
         return self.norm(x, "output_norm")

@@ -18,7 +18,8 @@ import sys
 
 import gguf
 
-from tiny_writer import Experts, Latent, Shape, write_model
+from tiny_gemma4 import Gemma4, Gemma4Writer, divisors
+from tiny_writer import Experts, Indexer, Latent, ModelWriter, Shape
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "tiny"
 EXPERT_FF = "expert_feed_forward_length"
@@ -166,6 +167,15 @@ QKVO = ("q", "k", "v", "output")
 def deepseek2(latent, experts, keys, **fields):
     """Latent attention; keys: of the scaling of angles and of routing."""
     return Shape("deepseek2", **{"tied": False, "latent": latent, "experts": experts, "keys": keys} | fields)
+
+
+def gemma4(layers, **fields):
+    """layers: what is beyond a Shape."""
+    sizes = {"n_layers": len(layers.pattern), "n_heads": 4, "n_kv_heads": 1, "head_dim": 24}
+    keys = {"attention.sliding_window": 9, "rope.freq_base_swa": 500.0, "final_logit_softcapping": 8.0}
+    fields = sizes | {"embedding_std": 0.12, "rope_base": 20000.0} | fields
+    vectors = {"rope_freqs.weight": divisors(fields["head_dim"])}
+    return Shape("gemma4", **fields | {"gemma4": layers, "vectors": vectors, "keys": keys | fields.get("keys", {})})
 
 
 SIGMOID = {"expert_gating_func": 2, "expert_weights_norm": True, "expert_weights_scale": 2.5}
@@ -452,6 +462,29 @@ FAMILIES = {
         | {"rope.scaling.yarn_beta_fast": 1.0, "rope.scaling.yarn_beta_slow": 1.0, "leading_dense_block_count": 1}
         | {"expert_group_count": 4, "expert_group_used_count": 2},
     ),
+    # Fewer positions than the context, chosen in some layers for others too; beyond a tile of what was chosen.
+    "glm-dsa": Shape(
+        "glm-dsa",
+        n_layers=7,
+        rope_base=1e6,
+        tied=False,
+        latent=Latent(
+            *(48, 16, 8, 16, 40), indexer=Indexer(heads=8, dim=64, top_k=9, layers=(True,) * 3 + (False,) * 3 + (True,))
+        ),
+        experts=Experts(
+            *(8, 3, 48, EXPERT_FF), shared_ff_dim=48, shared_key=False, selection_bias=0.2, layers=tuple(range(1, 7))
+        ),
+        keys={"leading_dense_block_count": 1, "expert_shared_count": 1}
+        | {"expert_weights_norm": True, "expert_weights_scale": 2.5},
+    ),
+    "deepseek32": Shape(
+        "deepseek32",
+        tied=False,
+        latent=Latent(*(64, 32, 16, 16, 40), indexer=Indexer(heads=8, dim=64, top_k=70)),
+        experts=V3_EXPERTS,
+        keys=V3_KEYS | yarn(0.07),
+        n_tokens=LONG,
+    ),
     "mistral4": Shape(
         "mistral4",
         tied=False,
@@ -461,6 +494,22 @@ FAMILIES = {
         | {"attention.temperature_scale": 0.1, "attention.temperature_length": 16, "leading_dense_block_count": 0}
         | {"expert_shared_count": 1, "expert_weights_norm": True, "expert_weights_scale": 1.0},
         n_tokens=LONG,
+    ),
+    # Both kinds of donors; layers of either kind behind the last one with keys of its own.
+    "gemma4": gemma4(
+        Gemma4((True, True, True, False, True, True, False), n_shared=3, shared_ff_dim=208, width=12)
+    ),
+    "gemma4-moe": gemma4(
+        Gemma4((True, True, False, True, True, False), values_of_keys=True),
+        experts=Experts(8, used=3, ff_dim=48, ff_key=EXPERT_FF),
+        keys={"final_logit_softcapping": 12.0},
+        n_tokens=LONG,
+    ),
+    "gemma4-moe-split": gemma4(
+        Gemma4((True, False), fused_experts=False, expert_scale=False, layer_scale=False),
+        experts=Experts(8, used=3, ff_dim=48, ff_key=EXPERT_FF),
+        keys={"final_logit_softcapping": 0.0},
+        tied=False,
     ),
     "ernie4_5": Shape("ernie4_5", head_dim=24, n_heads=4),
     "ernie4_5-moe": ernie45_moe(1, layers=(1, 2, 3)),
@@ -549,7 +598,7 @@ MODELS = FAMILIES | TYPES | MIXTURES
 def source_version():
     """Changes when a file written now could differ from one written before."""
     digest = hashlib.sha256(getattr(gguf, "__version__", "").encode())
-    for name in ("tiny_model.py", "tiny_writer.py"):
+    for name in ("tiny_gemma4.py", "tiny_model.py", "tiny_writer.py"):
         digest.update(pathlib.Path(__file__).with_name(name).read_bytes())
     return digest.hexdigest()
 
@@ -562,7 +611,8 @@ def make(name, folder):
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f".{name}.{os.getpid()}.partial"
     try:
-        write_model(name, MODELS[name], partial)
+        writer = Gemma4Writer if MODELS[name].gemma4 else ModelWriter
+        writer(name, MODELS[name], partial).write()
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

@@ -49,6 +49,17 @@ class Latent:
     value: int
     q_dim: int = 0  # 0: queries have none
     joined: bool = False
+    indexer: "Indexer | None" = None
+
+
+@dataclass(frozen=True)
+class Indexer:
+    """Of latent attention."""
+
+    heads: int
+    dim: int
+    top_k: int
+    layers: tuple[bool, ...] = ()  # that have one: a key says so; (): all, and no key
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,7 @@ class Shape:
     gate_gain: float = 1.0
     experts: Experts | None = None
     latent: Latent | None = None
+    gemma4: "tiny_gemma4.Gemma4 | None" = None
     keys: dict = field(default_factory=dict)  # further metadata below "{arch}."
     bare_keys: dict = field(default_factory=dict)  # without it
     vectors: dict = field(default_factory=dict)  # further global F32 tensors
@@ -244,6 +256,12 @@ class ModelWriter:
             kv_heads = 1
             sizes = {"attention.key_length": latent.dim + latent.rope, "attention.value_length": latent.dim}
             sizes |= {"attention.key_length_mla": head, "attention.value_length_mla": latent.value}
+        if latent.indexer:
+            for key, value in (("head_count", latent.indexer.heads), ("key_length", latent.indexer.dim)):
+                keys["attention.indexer." + key] = value
+            keys["attention.indexer.top_k"] = latent.indexer.top_k
+            if latent.indexer.layers:
+                keys["attention.indexer.types"] = list(latent.indexer.layers)
         return keys | sizes | {"attention.head_count_kv": kv_heads}
 
     def key(self, key, value):
@@ -314,6 +332,18 @@ class ModelWriter:
             self.weight(block + "attn_k_b.weight", heads, latent.dim, latent.plain)
             self.weight(block + "attn_v_b.weight", heads, latent.value, latent.dim)
         self.linear(block + "attn_output", s.dim, heads * latent.value)
+        if latent.indexer:
+            self.indexer(block, latent)
+
+    def indexer(self, block, latent):
+        index, layer = latent.indexer, int(block.split(".")[1])
+        if index.layers and not index.layers[layer]:
+            return
+        self.linear(block + "indexer.attn_q_b", index.heads * index.dim, latent.q_dim)
+        self.linear(block + "indexer.attn_k", index.dim, self.shape.dim)
+        self.norm(block + "indexer.k_norm", index.dim)
+        self.vector(block + "indexer.k_norm.bias", index.dim, std=0.3)
+        self.linear(block + "indexer.proj", index.heads, self.shape.dim)
 
     def attention(self, block, n_heads, n_kv_heads):
         s = self.shape
