@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -122,11 +123,13 @@ nlohmann::json to_json(const Report& report, const Args& args) {
     out["weights_bytes"] = report.model->load_memory(1)[0].bytes;
     const model::StateTraits traits = report.model->plan().kv.traits();
     out["kv_bytes_per_position"] = traits.bytes_per_position;
-    out["state"] = {{"kind", c.latent_dim > 0 ? "latent" : "heads"},
-                    {"bytes_per_position", traits.bytes_per_position},
-                    {"bytes_per_sequence", traits.bytes_per_sequence},
-                    {"truncates", traits.truncates},
-                    {"forks", traits.forks}};
+    out["state"] = {
+        {"kind", c.latent_dim > 0 ? "latent" : "heads"},
+        {"bytes_per_position", traits.bytes_per_position},
+        {"index_bytes_per_position", report.model->plan().kv.bytes_per_position(model::StateKind::kIndexKeys)},
+        {"bytes_per_sequence", traits.bytes_per_sequence},
+        {"truncates", traits.truncates},
+        {"forks", traits.forks}};
   }
   if (args.tensors) {
     for (const gguf::TensorInfo& t : file.tensors()) {
@@ -156,6 +159,13 @@ std::string to_text(const Report& report, const Args& args) {
                    c.latent_dim > 0 ? str_cat("for all one latent of ", c.latent_dim, " with ", c.rope_dims, " rotated")
                                     : str_cat(c.n_kv_heads.max(), " key-value heads of ", c.k_dim),
                    c.any_sliding() ? str_cat(", window ", c.window) : std::string(), "\n");
+    if (c.index_top_k > 0) {
+      const auto n = std::count(c.index_layers.begin(), c.index_layers.end(), true);
+      const int64_t bytes = report.model->plan().kv.bytes_per_position(model::StateKind::kIndexKeys);
+      out += str_cat("indexer        ", c.index_top_k, " positions chosen in ", n, " of ", c.n_layers, " layers by ",
+                     c.index_heads, " heads of ", c.index_dim, ", ", format_bytes(static_cast<uint64_t>(bytes * 1024)),
+                     " of the key-value memory below\n");
+    }
     out += str_cat("context        ", c.context_length, " trained, ",
                    format_bytes(static_cast<uint64_t>(report.model->plan().kv.traits().bytes_per_position * 1024)),
                    " of key-value memory per 1024 positions\n");

@@ -59,13 +59,30 @@ double pairs_seen(int64_t begin, int64_t end, int64_t window) {
 void add_attention(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
   const model::AttentionSpec& a = step.attention;
   const auto position_bytes = static_cast<double>(a.kv.bytes()) / static_cast<double>(kernels::kTilePositions);
+  // What is chosen counts like a window, which lies anywhere.
+  const int64_t window = a.most_seen > 0 ? a.most_seen : a.window;
   for (const BenchPiece& piece : call) {
     if (step.outputs_only && !piece.wants_logits) continue;
     const int64_t first_query = depth + (step.outputs_only ? piece.end - 1 : piece.begin);
+    const double pairs = pairs_seen(first_query, depth + piece.end, window);
     const int64_t begin = a.window > 0 ? std::max<int64_t>(0, first_query - a.window + 1) : 0;
-    sums.kv_bytes += position_bytes * static_cast<double>(depth + piece.end - begin);
-    sums.attention_operations +=
-        2 * static_cast<double>(a.n_heads * (a.k_dim + a.v_dim)) * pairs_seen(first_query, depth + piece.end, a.window);
+    const auto positions = static_cast<double>(depth + piece.end - begin);
+    sums.kv_bytes += position_bytes * (a.most_seen > 0 ? std::min(positions, pairs) : positions);
+    sums.attention_operations += 2 * static_cast<double>(a.n_heads * (a.k_dim + a.v_dim)) * pairs;
+  }
+}
+
+/// An indexer scores all positions for the queries that could see more than they may.
+void add_selection(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
+  const model::IndexSpec& index = step.indexer;
+  const auto position_bytes = static_cast<double>(index.keys.bytes()) / static_cast<double>(kernels::kTilePositions);
+  for (const BenchPiece& piece : call) {
+    if (step.outputs_only && !piece.wants_logits) continue;
+    const int64_t first_query = depth + (step.outputs_only ? piece.end - 1 : piece.begin);
+    if (depth + piece.end <= index.most_seen) continue;
+    const double pairs = pairs_seen(std::max(first_query, index.most_seen), depth + piece.end, 0);
+    sums.kv_bytes += position_bytes * static_cast<double>(depth + piece.end);
+    sums.attention_operations += 2 * static_cast<double>(index.n_heads * index.dim) * pairs;
   }
 }
 
@@ -83,7 +100,7 @@ CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64
   bool outputs_only = false;
   for (int64_t i = 0; i < sums.n_steps; ++i) {
     const model::Step& step = plan.steps[static_cast<size_t>(i)];
-    outputs_only |= step.outputs_only;
+    outputs_only |= step.run == model::attention_step && step.outputs_only;
     const int64_t n_rows = outputs_only ? rows.outputs : rows.all;
     if (step.run == model::experts_step) {
       add_experts(step, n_rows, sums);
@@ -93,6 +110,7 @@ CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64
       }
     }
     if (step.run == model::attention_step) add_attention(step, call, depth, sums);
+    if (step.run == model::select_step) add_selection(step, call, depth, sums);
   }
   if (rows.outputs > 0) add_product(*plan.head.w, static_cast<double>(rows.outputs), sums);
   const model::Matrix& embedding = model.weights().embedding;

@@ -256,6 +256,30 @@ Status read_sliding(KeyReader& keys, ModelConfig& config) {
   return Ok{};
 }
 
+/// Which layers have an indexer. Unless the file says it: all, or as in GLM-5.2 the first two and then one of four.
+Status read_index_layers(KeyReader& keys, ModelConfig& config) {
+  if (config.index_top_k == 0) return Ok{};
+  constexpr int64_t kLongContext = 1048576;  // only GLM-5.2 has it
+  const bool some = config.index_by_context && config.context_length >= kLongContext;
+  config.index_layers.resize(static_cast<size_t>(config.n_layers));
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+    config.index_layers[static_cast<size_t>(layer)] = !some || layer <= 1 || layer % 4 == 2;
+  }
+  constexpr std::string_view kTypes = "attention.indexer.types";
+  const gguf::Value* types = config.index_by_context ? keys.find(kTypes) : nullptr;
+  if (!types) return Ok{};
+  const auto* array = std::get_if<gguf::Array>(&types->data);
+  if (!array || array->ints.size() < config.index_layers.size()) {
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("key ", keys.full(kTypes), " is no list of ", config.n_layers, " or more flags")};
+  }
+  for (size_t layer = 0; layer < config.index_layers.size(); ++layer) {
+    config.index_layers[layer] = array->ints[layer] != 0;
+  }
+  if (config.index_layers[0]) return Ok{};
+  return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full(kTypes), " says that layer 0 takes an earlier choice")};
+}
+
 Status check_heads(const ModelConfig& config) {
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     if (config.n_heads[layer] % config.n_kv_heads[layer] != 0) {
@@ -429,6 +453,7 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   }
   STOKER_TRY_STATUS(read_rope_scaling(keys, config));
   STOKER_TRY_STATUS(read_sliding(keys, config));
+  STOKER_TRY_STATUS(read_index_layers(keys, config));
   STOKER_TRY_STATUS(read_xielu(file, config));
   STOKER_TRY_STATUS(keys.check_overrides());
   const gguf::TensorInfo* embedding = file.find_tensor("token_embd.weight");

@@ -59,18 +59,26 @@ struct ModelConfig {
   int64_t v_dim = 0;           ///< attention.value_length
   // Where keys and values of all heads come out of one latent row, what is cached is one head: k_dim is then latent_dim
   // + rope_dims, v_dim latent_dim, n_kv_heads 1.
-  int64_t latent_dim = 0;      ///< attention.kv_lora_rank; 0: K and V of each head.
-  int64_t q_latent_dim = 0;    ///< attention.q_lora_rank; 0: queries come from the model dimension in one step.
-  int64_t head_k_dim = 0;      ///< attention.key_length_mla: of a head's query, the rotated dimensions last.
-  int64_t head_v_dim = 0;      ///< attention.value_length_mla
-  int64_t n_experts = 0;       ///< expert_count; 0 when it is 0 or 1: the layers are dense.
-  int64_t n_used_experts = 0;  ///< expert_used_count: per token.
-  int64_t expert_ff_dim = 0;   ///< expert_feed_forward_length
-  int64_t shared_ff_dim = 0;   ///< expert_shared_feed_forward_length
-  int64_t n_shared = 0;        ///< expert_shared_count: experts that all tokens go to, computed as one wide one.
-  int64_t n_groups = 1;        ///< expert_group_count: experts are chosen out of the best groups only; 1: all are one.
-  int64_t n_used_groups = 1;   ///< expert_group_used_count
-  int64_t group_best = 2;      ///< A group is as good as the sum of so many of its best experts, 1 or 2.
+  int64_t latent_dim = 0;    ///< attention.kv_lora_rank; 0: K and V of each head.
+  int64_t q_latent_dim = 0;  ///< attention.q_lora_rank; 0: queries come from the model dimension in one step.
+  int64_t head_k_dim = 0;    ///< attention.key_length_mla: of a head's query, the rotated dimensions last.
+  int64_t head_v_dim = 0;    ///< attention.value_length_mla
+  // Where an indexer chooses which latents a query sees.
+  int64_t index_heads = 0;           ///< attention.indexer.head_count
+  int64_t index_dim = 0;             ///< attention.indexer.key_length: of a head, the rotated dimensions first.
+  int64_t index_top_k = 0;           ///< attention.indexer.top_k: positions that are seen at most; 0: no indexer.
+  std::vector<bool> index_layers{};  ///< attention.indexer.types: the layers that choose; others take the last choice.
+  RopePairs index_pairs = RopePairs::kInterleaved;
+  bool index_by_context = false;  ///< Without that key the length of the context says which.
+  float index_norm_eps = 1e-6F;   ///< Of the norm of its keys.
+  int64_t n_experts = 0;          ///< expert_count; 0 when it is 0 or 1: the layers are dense.
+  int64_t n_used_experts = 0;     ///< expert_used_count: per token.
+  int64_t expert_ff_dim = 0;      ///< expert_feed_forward_length
+  int64_t shared_ff_dim = 0;      ///< expert_shared_feed_forward_length
+  int64_t n_shared = 0;           ///< expert_shared_count: experts that all tokens go to, computed as one wide one.
+  int64_t n_groups = 1;       ///< expert_group_count: experts are chosen out of the best groups only; 1: all are one.
+  int64_t n_used_groups = 1;  ///< expert_group_used_count
+  int64_t group_best = 2;     ///< A group is as good as the sum of so many of its best experts, 1 or 2.
   int64_t gating = static_cast<int64_t>(Gating::kSoftmax);  ///< expert_gating_func
   bool renormalize = false;     ///< expert_weights_norm: the weights of the chosen experts are divided by their sum.
   float expert_scale = 0;       ///< expert_weights_scale: multiplies their weights; 0: none.
@@ -116,6 +124,7 @@ struct ModelConfig {
   /// Window of a layer, 0 when it sees everything.
   int64_t window_of(int64_t layer) const { return sliding[static_cast<size_t>(layer)] ? window : 0; }
   bool any_sliding() const;
+  bool has_indexer(int64_t layer) const { return index_top_k > 0 && index_layers[static_cast<size_t>(layer)]; }
   bool has_experts(int64_t layer) const {
     return n_experts > 0 && layer >= n_dense_layers && (layer + 1) % expert_interval == 0;
   }

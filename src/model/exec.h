@@ -168,12 +168,14 @@ struct Exec {
 
   std::byte* scratch = nullptr;  ///< scratch_stride bytes per worker.
   int64_t scratch_stride = 0;
+  std::byte* select_scratch = nullptr;
   int64_t parts_bytes = 0;  ///< Of each worker's scratch, behind what attention itself needs: see `parts`.
 
   float* row(Buf buf, int64_t r) const {
     const auto b = static_cast<size_t>(buf);
     return buffers[b] + r * plan->row_floats[b];
   }
+  int32_t* selected(int64_t r) const { return reinterpret_cast<int32_t*>(row(Buf::kSelected, r)); }
   int64_t stride(Buf buf) const { return plan->row_floats[static_cast<size_t>(buf)]; }
   std::byte* worker_scratch(const Worker& w) const { return scratch + w.index() * scratch_stride; }
   /// Where a worker leaves parts of attention for the others to merge.
@@ -230,6 +232,8 @@ using GateFn = void (*)(const float*, const float*, int64_t, float*) noexcept;
 void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept;
 GateFn gate_of(const kernels::Table& table, Activation activation) noexcept;
 
+/// What select_step needs for all workers together.
+int64_t select_scratch_bytes(int64_t most_seen) noexcept;
 /// What a query at this position is multiplied by, where the family has a temperature.
 float temperature_at(const AttentionSpec& a, int64_t position) noexcept;
 
@@ -243,6 +247,8 @@ void gather_step(const Step&, Exec&, Worker&) noexcept;   ///< From here on only
 void attention_step(const Step&, Exec&, Worker&) noexcept;
 void latent_step(const Step&, Exec&, Worker&) noexcept;  ///< Latents: normed; of q quantized, of K and V stored.
 void absorb_step(const Step&, Exec&, Worker&) noexcept;  ///< q: scaled and rotated; what is not, quantized by heads.
+void index_query_step(const Step&, Exec&, Worker&) noexcept;     ///< Queries of an indexer: rotated.
+void select_step(const Step&, Exec&, Worker&) noexcept;          ///< Which positions each row sees.
 void quantize_heads_step(const Step&, Exec&, Worker&) noexcept;  ///< The rows of each head: quantized.
 void heads_product_step(const Step&, Exec&, Worker&) noexcept;   ///< Each head's matrix times its rows.
 void quantize_step(const Step&, Exec&, Worker&) noexcept;        ///< attended: quantized.

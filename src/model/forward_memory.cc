@@ -105,7 +105,7 @@ Runner::Sizes Runner::sizes_of(const Plan& plan, const Options& options, int n_w
   const auto row_window = options.embedding ? static_cast<int64_t>(options.embedding->window_bytes()) : 0;
   s.worker_scratch =
       round_up<int64_t>(std::max({kernels::kMatmulScratchBytes, plan.attention_scratch + s.parts, row_window}), 4096);
-  s.scratch = s.worker_scratch * n_workers;
+  s.scratch = s.worker_scratch * n_workers + plan.select_scratch;
   return s;
 }
 
@@ -183,6 +183,7 @@ void Runner::place_buffers(const Sizes& s) {
   }
   e.scratch = scratch_.data();
   e.scratch_stride = s.worker_scratch;
+  e.select_scratch = e.scratch + s.scratch - plan_.select_scratch;
   e.parts_bytes = s.parts;
   e.quantized = place_tables(plan_.forms, plan_.max_k, s.chunk_rows, quantized_.data());
 }

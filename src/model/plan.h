@@ -27,7 +27,7 @@ enum class Buf {
   kNormed,
   kQkv,
   kAttended,
-  kGate,
+  kGate,  ///< Before attention: the queries of its indexer.
   kUp,
   kBranch,
   kDown,      ///< Latent attention: the latent of q, and that of keys and values with their rotated part.
@@ -36,13 +36,14 @@ enum class Buf {
   kResidual,
   kParallel,  ///< What attention gives where the feed-forward beside it has not been added either.
   kShared,    ///< What the shared expert gives.
+  kSelected,  ///< Positions that a query sees, int32, ascending; row 0 stays the first of the chunk.
   kExpertIn,  ///< What experts multiply, where that is f32.
   kExpertOut,
   kWaveIn,  ///< As kExpertIn.
   kWaveGate,
   kWaveUp,
 };
-inline constexpr int kBufs = 17;
+inline constexpr int kBufs = 18;
 
 /// What a buffer has a row for.
 enum class RowsOf {
@@ -85,6 +86,16 @@ struct AttentionSpec {
   float temperature = 0;   ///< Queries at position p times 1 + temperature * log(1 + floor(p / temperature_length)).
   int64_t temperature_length = 0;
   KvLayout::Layer kv;
+  int64_t most_seen = 0;  ///< Positions of Buf::kSelected that a query sees at most; 0: it sees all.
+};
+
+/// How an indexer says which positions its layer's queries see. docs/kernels.md#sparse has the rule.
+struct IndexSpec {
+  int64_t n_heads = 0, dim = 0, most_seen = 0;
+  int64_t key_column = 0, weight_column = 0;  ///< In Buf::kDown; queries stand in Buf::kGate.
+  const Vector *k_norm = nullptr, *k_norm_bias = nullptr;
+  AttentionSpec rotation{};  ///< Of its heads.
+  KvLayout::Layer keys{};
 };
 
 /// What latent attention does before queries meet what is cached, and after.
@@ -151,8 +162,9 @@ struct Step {
   const Vector* post_gain = nullptr;
   AttentionSpec attention{};
   LatentSpec latent{};
+  IndexSpec indexer{};  ///< n_heads 0: the layer has none.
   HeadsSpec heads{};
-  bool outputs_only = false;  ///< Attention for output rows only, which become all rows.
+  bool outputs_only = false;  ///< Attention for output rows only, which become all rows; its selection likewise.
   Activation activation = Activation::kSilu;
   kernels::Xielu xielu{};
   bool fused = false;  ///< Of a gated activation: up stands behind gate in Buf::kGate.
@@ -185,6 +197,7 @@ struct Plan {
   Forms forms;                              ///< Union over all steps.
   MoePlan moe;
   int64_t attention_scratch = 0;  ///< Bytes per worker.
+  int64_t select_scratch = 0;     ///< Bytes of all workers together.
 
   /// A line per step: layer, name, matrices with type and kernel; for `stoker inspect --plan`.
   std::string describe() const;
@@ -263,6 +276,8 @@ class PlanBuilder {
   void product(const char* name, int64_t layer, Buf in,
                std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
   void attend(const AttentionSpec& spec, int64_t layer);
+  IndexSpec indexer(const LayerWeights& w, int64_t layer, const AttentionSpec& spec, int64_t column) const;
+  void select(const IndexSpec& index, int64_t layer);
   Step& heads_step(StepFn run, const char* name, int64_t layer, Buf in, const HeadsSpec& heads, const Matrix& w);
   void head_product(const char* name, int64_t layer, HeadsSpec heads, const Matrix& w, Buf out);
   void add_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);

@@ -25,6 +25,33 @@ void PlanBuilder::head_product(const char* name, int64_t layer, HeadsSpec heads,
   need(out, heads.n_heads * heads.out_stride);
 }
 
+/// The layer's indexer, whose key and weights stand in Buf::kDown from `column` on.
+IndexSpec PlanBuilder::indexer(const LayerWeights& w, int64_t layer, const AttentionSpec& spec, int64_t column) const {
+  if (!w.index_k) return {};
+  IndexSpec index{.n_heads = config_.index_heads, .dim = config_.index_dim, .most_seen = config_.index_top_k};
+  index.key_column = column;
+  index.weight_column = column + w.index_k.padded_out();
+  index.k_norm = &w.index_k_norm;
+  index.k_norm_bias = &w.b_index_k_norm;
+  index.rotation = spec;
+  const bool halves = config_.index_pairs == RopePairs::kHalves;
+  index.rotation.rotate = halves ? finder_.table().rope_halves : finder_.table().rope_interleaved;
+  index.keys = plan_.kv.index_keys[static_cast<size_t>(layer)];
+  return index;
+}
+
+/// The indexer's queries are ready: which positions each row sees.
+void PlanBuilder::select(const IndexSpec& index, int64_t layer) {
+  add(index_query_step, "rope index q", layer).indexer = index;
+  Step& step = add(select_step, "select positions", layer);
+  step.indexer = index;
+  step.outputs_only = layer == config_.n_layers - 1;
+  need(Buf::kSelected, index.most_seen);
+  plan_.select_scratch = std::max(plan_.select_scratch, select_scratch_bytes(index.most_seen));
+  plan_.attention_scratch =
+      std::max(plan_.attention_scratch, kernels::index_scratch_bytes(static_cast<int>(index.dim)));
+}
+
 void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer) {
   const int64_t n_heads = config_.n_heads[layer], latent = config_.latent_dim, rope = config_.rope_dims;
   const int64_t plain = config_.head_k_dim - rope, value = config_.head_v_dim;
@@ -46,18 +73,32 @@ void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer) {
                         .q_norm = w.q_down ? &w.q_latent_norm : nullptr,
                         .kv_norm = &w.latent_norm};
 
+  spec.most_seen = config_.index_top_k;
+  const IndexSpec index = indexer(w, layer, spec, down.kv_column + w.kv_down.padded_out());
+
   const Matrix& from_model = w.q_down ? w.q_down : w.wq;
-  norm(&w.attn_norm, w.b_attn_norm, layer, forms_of({&from_model, &w.kv_down}));
-  product(w.q_down ? "q down, kv down" : "q, kv down", layer, Buf::kNormed,
-          {{&from_model, {w.q_down ? Buf::kDown : Buf::kQkv, 0}}, {&w.kv_down, {Buf::kDown, down.kv_column}}});
+  norm(&w.attn_norm, w.b_attn_norm, layer, forms_of({&from_model, &w.kv_down, &w.index_k, &w.index_weights}));
+  product(w.index_k  ? "q down, kv down, index k"
+          : w.q_down ? "q down, kv down"
+                     : "q, kv down",
+          layer, Buf::kNormed,
+          {{&from_model, {w.q_down ? Buf::kDown : Buf::kQkv, 0}},
+           {&w.kv_down, {Buf::kDown, down.kv_column}},
+           {&w.index_k, {Buf::kDown, index.key_column}},
+           {&w.index_weights, {Buf::kDown, index.weight_column}}});
   Step& store = add(latent_step, w.q_down ? "norm q; norm, rope, store kv" : "norm, rope, store kv", layer);
   store.attention = spec;
   store.latent = down;
+  store.indexer = index;
   store.in = Buf::kDown;
   store.k = down.q_latent;
-  store.forms = w.q_down ? forms_of({&w.wq}) : Forms{};
+  store.forms = w.q_down ? forms_of({&w.wq, &w.index_q}) : Forms{};
   if (layer == config_.n_layers - 1) plan_.n_steps_to_store = plan_.steps.size();
-  if (w.q_down) product("q up", layer, Buf::kDown, {{&w.wq, {Buf::kQkv, 0}}});
+  if (w.q_down) {
+    product(w.index_q ? "q up, index q" : "q up", layer, Buf::kDown,
+            {{&w.wq, {Buf::kQkv, 0}}, {&w.index_q, {Buf::kGate, 0}}});
+  }
+  if (index.n_heads > 0) select(index, layer);
 
   HeadsSpec keys{.n_heads = n_heads, .k = plain, .in_stride = config_.head_k_dim, .out_stride = spec.q_stride};
   keys.n_groups = keys.group_step = latent / 16;

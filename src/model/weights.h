@@ -56,8 +56,10 @@ struct LayerWeights {
   // Latent attention. Queries come out of `wq`, whose input is the latent of q_down where there is one.
   Matrix q_down, kv_down;
   Vector q_latent_norm, latent_norm;
-  Matrix k_up;   ///< [heads * latent, unrotated]: a head's query to what is multiplied by latents.
-  Matrix v_up;   ///< [heads * value, latent]
+  Matrix k_up;  ///< [heads * latent, unrotated]: a head's query to what is multiplied by latents.
+  Matrix v_up;  ///< [heads * value, latent]
+  Matrix index_q, index_k, index_weights;  ///< Of an indexer: [heads * dim, q latent], [dim, model], [heads, model].
+  Vector index_k_norm, b_index_k_norm;
   Matrix kv_up;  ///< Both as one, [heads * (unrotated + value), latent]; k_up is then made from it, and v_up empty.
   Matrix gate, up, down;
   Matrix gate_up;  ///< In place of gate and up: the rows of gate, then those of up.

@@ -28,8 +28,8 @@ SHORT = (
     "type-f16 type-bf16 type-q4_1 type-q8_0 type-mxfp4 type-q3_k type-q4_k type-q6_k tied-q6_k mix-gemma3 "
     # Experts: sinks, clamps, biases; a shared one; sigmoid gating, groups, dense layers; multipliers.
     "gpt-oss-mxfp4 qwen2moe glm4moe-groups granitemoe "
-    # Latents: of f32 and of int8, keys transposed at load.
-    "deepseek2 deepseek2-joined-q8_0"
+    # Latents: of f32 and of int8, keys transposed at load, selected ones.
+    "deepseek2 deepseek2-joined-q8_0 glm-dsa deepseek32"
 ).split()
 
 

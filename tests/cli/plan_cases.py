@@ -54,6 +54,15 @@ class Plan(TestCase):
         kv = next(line["bytes"] for line in plan["memory"] if line["name"] == "kv cache")
         self.assertLess(abs(kv / (131072 * 61 * 576 * 2) - 1), 0.03)
 
+    def test_index_keys_stand_beside_the_latents(self):
+        """128k tokens of GLM-5.2: 78 layers of 576 values, and 21 keys of 128."""
+        plan = self.plan("synth:glm-5.2", "--ctx", 131072, "--memory", "64G")
+        kv = next(line["bytes"] for line in plan["memory"] if line["name"] == "kv cache")
+        self.assertLess(abs(kv / (131072 * (78 * 576 + 21 * 128) * 2) - 1), 0.03)
+        # What a token reads of them: 2048 latents of each layer, but all keys.
+        read = 2048 * 78 * 576 * 2 + 131072 * 21 * 128 * 2
+        self.assertLess(abs(plan["bytes_per_token"]["kv"] / read - 1), 0.03)
+
     def test_a_run_has_what_the_plan_says(self):
         args = ("--memory", "1G", "--ctx", 700, "--threads", 1, "--expert-cache", "100K")
         plan = self.plan(model("olmoe"), *args)

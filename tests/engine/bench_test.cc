@@ -133,6 +133,19 @@ TEST(Bench, APromptReadsWeightsOncePerCallAndTheHeadOnce) {
   EXPECT_LT(second, m.bytes);
 }
 
+TEST(Bench, OfWhatIsSelectedOnlyTheKeysGrow) {
+  auto engine = open("deepseek32", {});  // 4 layers that each see 70 positions
+  const auto of = [&](int64_t depth) {
+    return bench_traffic(engine->model(), {.generates = true, .n = 1, .depth = depth}, 64).bytes_per_token;
+  };
+  const model::KvLayout& kv = engine->model().plan().kv;
+  const auto all = static_cast<double>(kv.traits().bytes_per_position);
+  const auto keys = static_cast<double>(kv.bytes_per_position(model::StateKind::kIndexKeys));
+  EXPECT_DOUBLE_EQ(keys, 4 * 64 * 2);
+  EXPECT_DOUBLE_EQ(of(69) - of(59), 10 * (all - keys));
+  EXPECT_DOUBLE_EQ(of(1069) - of(69), 1070 * keys);
+}
+
 TEST(Bench, WindowsAndFloatsAreSeen) {
   auto engine = open("gemma3-d256", {});  // 6 layers of f32, the first five with a window of 70
   const auto of = [&](int64_t depth) {

@@ -266,6 +266,9 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"gpt2", 124.4e6},
                                                    {"deepseek-v2-lite", 15.7e9},
                                                    {"deepseek-v3", 671e9},
+                                                   {"deepseek-v3.2", 672e9},
+                                                   {"glm-5", 744e9},
+                                                   {"glm-5.2", 744e9},
                                                    {"kimi-k2", 1.026e12},
                                                    {"glm-4.7-flash", 29.94e9},
                                                    {"mistral-small-4", 119e9}};

@@ -203,7 +203,7 @@ TEST(Config, WhatTheNumberOfLayersSays) {
 }
 
 TEST(Config, Latents) {
-  for (const std::string arch : {"deepseek2", "mistral4"}) {
+  for (const std::string arch : {"deepseek2", "mistral4", "glm-dsa", "deepseek32"}) {
     const auto config = read(arch, {});
     ASSERT_TRUE(config) << config.error().message;
     EXPECT_EQ(config->k_dim, config->latent_dim + config->rope_dims);
@@ -229,6 +229,34 @@ TEST(Config, Latents) {
   EXPECT_EQ(old->head_k_dim, 40);
   EXPECT_EQ(old->head_v_dim, 16);
   EXPECT_EQ(old->k_dim, 56);
+}
+
+TEST(Config, Indexers) {
+  const auto glm = read("glm-dsa", {});
+  ASSERT_TRUE(glm) << glm.error().message;
+  EXPECT_EQ(glm->index_layers, std::vector<bool>({true, true, true, false, false, false, true}));
+  const std::string types = "attention.indexer.types";
+  const auto layers_of = [&](const std::string& arch, int64_t context) {
+    const auto config = read(arch, {{types, std::nullopt}, {"context_length", u32(context)}});
+    if (!config) ADD_FAILURE() << config.error().message;
+    return config->index_layers;
+  };
+  EXPECT_EQ(layers_of("glm-dsa", 1048575), std::vector<bool>(7, true));
+  EXPECT_EQ(layers_of("glm-dsa", 1048576),
+            std::vector<bool>({true, true, true, false, false, false, true}));  // GLM-5.2
+  EXPECT_EQ(layers_of("deepseek32", 1048576), std::vector<bool>(4, true));
+  expect_refused("glm-dsa", {{types, list({1, 1})}}, {types, "list of 7"});
+  expect_refused("glm-dsa", {{types, list({0, 1, 1, 1, 1, 1, 1})}}, {types, "layer 0"});
+  for (const std::string arch : {"glm-dsa", "deepseek32"}) {
+    for (const char* key : {"attention.q_lora_rank", "attention.key_length_mla", "attention.value_length_mla"}) {
+      expect_refused(arch, {{key, std::nullopt}}, {key, "is missing"});
+    }
+    expect_refused(arch, {{"attention.indexer.key_length", u32(36)}}, {"key_length is 36", "multiples of 8"});
+    expect_refused(arch, {{"attention.indexer.key_length", u32(8)}, {"rope.dimension_count", u32(16)}},
+                   {"key_length is 8", "16 rotated"});
+    expect_refused(arch, {{"attention.indexer.top_k", u32(0)}}, {"top_k is 0"});
+  }
+  expect_refused("deepseek32", {{"expert_gating_func", std::nullopt}}, {"expert_gating_func is missing"});
 }
 
 /// How YaRN scales scores and rotations, at the sizes of published models.

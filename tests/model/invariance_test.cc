@@ -35,16 +35,17 @@ const std::vector<std::string>& models() {
                                                  "granite",         "granitemoe",    "bailingmoe",
                                                  "bailingmoe2",     "dots1",         "minimax-m2",
                                                  "cohere2",         "mistral3",      "starcoder2",
-                                                 "deepseek2",       "mistral4",      "deepseek2-joined-q8_0"};
+                                                 "deepseek2",       "mistral4",      "deepseek2-joined-q8_0",
+                                                 "glm-dsa"};
   return names;
 }
 
 // Families that add no step to those above, only other tables and options of the same steps.
 const std::vector<std::string>& models_in_short() {
   static const std::vector<std::string> names = {
-      "command-r",   "glm4",  "mistral3-experts", "olmo2-window",    "phi3",       "phi3-window", "smollm3",
-      "hunyuan-moe", "hy_v3", "phimoe",           "gptneox",         "falcon-40b", "gpt2",        "stablelm-12b",
-      "apertus",     "mimo2", "exaone-moe",       "minicpm-defaults"};
+      "command-r",   "glm4",  "mistral3-experts", "olmo2-window",     "phi3",       "phi3-window", "smollm3",
+      "hunyuan-moe", "hy_v3", "phimoe",           "gptneox",          "falcon-40b", "gpt2",        "stablelm-12b",
+      "apertus",     "mimo2", "exaone-moe",       "minicpm-defaults", "deepseek32"};
   return names;
 }
 
@@ -307,7 +308,7 @@ void counting_merge(const kernels::AttentionMergeArgs& args) noexcept {
 TEST(InvarianceTiles, SharedAmongWorkers) {
   kernels::Table table = *kernels::runnable_tables().back();
   real_merge = std::exchange(table.attention_merge, counting_merge);
-  for (const char* name : {"llama-d64-mqa", "gemma3-d256", "llama-d80-mha", "deepseek2"}) {
+  for (const char* name : {"llama-d64-mqa", "gemma3-d256", "llama-d80-mha", "deepseek2", "deepseek32"}) {
     for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{1290}, {1300, 70, 450}}) {
       Rows want;
       for (int threads : {1, 2, 3, 5}) {
@@ -366,7 +367,7 @@ SparseOutputs sparse_outputs(const std::string& name, int64_t chunk_rows) {
 }
 
 TEST(InvarianceChunks, OutputsOfSomeRows) {
-  for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe", "deepseek2"}) {
+  for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe", "deepseek2", "glm-dsa"}) {
     const SparseOutputs want = sparse_outputs(name, 0);
     ASSERT_EQ(want.logits.size(), 3u);
     ASSERT_EQ(want.hidden.size(), 70u);
@@ -474,7 +475,8 @@ TEST_P(Streamed, LongPromptReadsEachExpertOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, Streamed,
-                         ::testing::Values("mixtral", "olmoe", "qwen2moe", "qwen3moe", "gpt-oss-mxfp4", "deepseek2"),
+                         ::testing::Values("mixtral", "olmoe", "qwen2moe", "qwen3moe", "gpt-oss-mxfp4", "deepseek2",
+                                           "glm-dsa"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -563,7 +565,7 @@ INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
                          ::testing::Values("llama", "llama-fused-qkv", "qwen2", "gemma3", "granite", "mix-qwen2",
                                            "tied-q6_k", "phi3", "starcoder2", "cohere2", "phi2", "falcon-40b",
                                            "deepseek", "glm4moe-groups", "ernie4_5-moe-step", "gpt-oss-mxfp4",
-                                           "deepseek2", "deepseek2-q8_0", "deepseek2-joined-q8_0"),
+                                           "deepseek2", "deepseek2-q8_0", "deepseek2-joined-q8_0", "glm-dsa"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -572,7 +574,7 @@ INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
 
 TEST(InvarianceKv, OtherElementTypes) {
   for (kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kF32, kernels::KvType::kQ8_0}) {
-    for (const char* name : {"llama", "llama-d80-mha", "gemma3", "deepseek2"}) {
+    for (const char* name : {"llama", "llama-d80-mha", "gemma3", "deepseek2", "deepseek32"}) {
       Loaded loaded(tiny_path(name), {.isa = available_isas().back(), .threads = 2, .kv = kv, .scatter_seed = 5});
       const auto tokens = text(loaded.n_vocab(), 150, 2);
       expect_same(all_logits(loaded, tokens, 64), alone(name, tokens, kv),

@@ -234,6 +234,45 @@ TEST(Loader, KeysAndValuesInOneMatrixGiveTheSameBits) {
   EXPECT_EQ(testing::all_logits(a, tokens, 8), testing::all_logits(b, tokens, 8));
 }
 
+/// glm-dsa without its indexers: attention over all latents, as mistral4 has it.
+std::string without_indexers() {
+  const auto file = gguf::File::open(testing::tiny_path("glm-dsa"));
+  gguf::Writer writer("mistral4");
+  const std::string prefix = "glm-dsa.";
+  for (const auto& [key, value] : file->metadata()) {
+    if (key == "general.architecture" || key.find(".indexer.") != std::string::npos) continue;
+    writer.add(key.starts_with(prefix) ? "mistral4." + key.substr(prefix.size()) : key, value);
+  }
+  writer.add("mistral4.expert_gating_func", {gguf::ValueType::kU32, int64_t{2}});
+  std::vector<std::vector<std::byte>> kept;
+  for (const auto& tensor : file->tensors()) {
+    if (tensor.name.find(".indexer.") != std::string::npos) continue;
+    auto& bytes = kept.emplace_back(tensor.bytes);
+    EXPECT_TRUE(file->read_tensor(tensor, 0, bytes));
+    EXPECT_TRUE(writer.add_tensor(tensor.name, tensor.type(), tensor.shape, bytes));
+  }
+  return *writer.bytes();
+}
+
+TEST(Loader, WhoMayChooseAllPositionsHasTheBitsOfThoseWhoSeeAll) {
+  const std::string bytes = without_indexers();
+  const auto all = gguf::File::parse(std::as_bytes(std::span(bytes)), "made");
+  ASSERT_TRUE(all) << all.error().message;
+  const auto sparse = gguf::File::open(testing::tiny_path("glm-dsa"));
+  std::vector<int32_t> tokens(150);
+  for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i % 251);
+  for (kernels::KvType kv : {kernels::KvType::kF16, kernels::KvType::kBf16, kernels::KvType::kQ8_0}) {
+    testing::Loaded a(*all, {.kv = kv});
+    const auto want = testing::all_logits(a, tokens, 64);
+    testing::Loaded many(*sparse, {.kv = kv, .overrides = {{"attention.indexer.top_k", "150"}}});
+    EXPECT_EQ(testing::all_logits(many, tokens, 64), want);
+    testing::Loaded few(*sparse, {.kv = kv});
+    const auto some = testing::all_logits(few, tokens, 64);
+    for (size_t i = 0; i < 9; ++i) EXPECT_EQ(some[i], want[i]) << i;  // top_k of the file
+    for (size_t i = 12; i < tokens.size(); ++i) EXPECT_NE(some[i], want[i]) << i;
+  }
+}
+
 TEST(Loader, UnusedTensorsAreNotedAndCompanionsRefused) {
   const std::string extra = changed("llama", {"v.vision.weight", Change::kAdded});
   const auto file = gguf::File::parse(std::as_bytes(std::span(extra)), "made");

@@ -7,22 +7,22 @@
 namespace stoker::model {
 
 extern const Arch kApertus, kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR,
-    kDeepseek, kDeepseek2, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe, kFalcon, kGemma, kGemma2,
-    kGemma3, kGlm4, kGlm4Moe, kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe,
-    kInternLm2, kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2,
-    kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen3Vl, kQwen3VlMoe, kSeedOss, kSmolLm3,
-    kStableLm, kStarCoder, kStarCoder2, kXverse;
+    kDeepseek, kDeepseek2, kDeepseek32, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe, kFalcon, kGemma,
+    kGemma2, kGemma3, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3,
+    kHunyuanDense, kHunyuanMoe, kInternLm2, kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron,
+    kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen3Vl,
+    kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
 
 namespace {
 constexpr const Arch* kArchs[] = {
-    &kApertus,   &kArcee,      &kBaichuan,  &kBailingMoe, &kBailingMoe2, &kChatGlm,      &kCodeShell,  &kCohere2,
-    &kCommandR,  &kDeepseek,   &kDeepseek2, &kDots1,      &kErnie45,     &kErnie45Moe,   &kExaone,     &kExaone4,
-    &kExaoneMoe, &kFalcon,     &kGemma,     &kGemma2,     &kGemma3,      &kGlm4,         &kGlm4Moe,    &kGpt2,
-    &kGptNeoX,   &kGptOss,     &kGranite,   &kGraniteMoe, &kHunyuan3,    &kHunyuanDense, &kHunyuanMoe, &kInternLm2,
-    &kLlama,     &kMimo2,      &kMinimaxM2, &kMiniCpm,    &kMistral3,    &kMistral4,     &kNemotron,   &kOlmo2,
-    &kOlmoe,     &kOrion,      &kPhi2,      &kPhi3,       &kPhiMoe,      &kQwen,         &kQwen2,      &kQwen2Moe,
-    &kQwen2Vl,   &kQwen3,      &kQwen3Moe,  &kQwen3Vl,    &kQwen3VlMoe,  &kSeedOss,      &kSmolLm3,    &kStableLm,
-    &kStarCoder, &kStarCoder2, &kXverse};
+    &kApertus,    &kArcee,     &kBaichuan,  &kBailingMoe, &kBailingMoe2, &kChatGlm,    &kCodeShell,  &kCohere2,
+    &kCommandR,   &kDeepseek,  &kDeepseek2, &kDeepseek32, &kDots1,       &kErnie45,    &kErnie45Moe, &kExaone,
+    &kExaone4,    &kExaoneMoe, &kFalcon,    &kGemma,      &kGemma2,      &kGemma3,     &kGlm4,       &kGlm4Moe,
+    &kGlmDsa,     &kGpt2,      &kGptNeoX,   &kGptOss,     &kGranite,     &kGraniteMoe, &kHunyuan3,   &kHunyuanDense,
+    &kHunyuanMoe, &kInternLm2, &kLlama,     &kMimo2,      &kMinimaxM2,   &kMiniCpm,    &kMistral3,   &kMistral4,
+    &kNemotron,   &kOlmo2,     &kOlmoe,     &kOrion,      &kPhi2,        &kPhi3,       &kPhiMoe,     &kQwen,
+    &kQwen2,      &kQwen2Moe,  &kQwen2Vl,   &kQwen3,      &kQwen3Moe,    &kQwen3Vl,    &kQwen3VlMoe, &kSeedOss,
+    &kSmolLm3,    &kStableLm,  &kStarCoder, &kStarCoder2, &kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -212,6 +212,12 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.n_heads[layer] * (config.head_k_dim - config.rope_dims + config.head_v_dim);
     case Dim::kHeadsValue:
       return config.n_heads[layer] * config.head_v_dim;
+    case Dim::kIndexQ:
+      return config.index_heads * config.index_dim;
+    case Dim::kIndexKey:
+      return config.index_dim;
+    case Dim::kIndexHeads:
+      return config.index_heads;
     case Dim::kOne:
       return 1;
     case Dim::kRopePairs:

@@ -71,6 +71,9 @@ enum class Dim {
   kHeadsQ,      ///< Queries of all heads; of families with latents, as those that follow.
   kHeadsKV,     ///< Of all heads, one after the other: keys without their rotated part, then values.
   kHeadsValue,  ///< Outputs of all heads.
+  kIndexQ,      ///< Of an indexer: queries of its heads,
+  kIndexKey,    ///< a key,
+  kIndexHeads,  ///< a number for each head.
   kOne,
 };
 
@@ -86,6 +89,7 @@ enum class Need {
   kQLatent,       ///< Required where queries come out of a latent row.
   kQPlain,        ///< Required where they do not.
   kUnlessJoined,  ///< Required unless attn_kv_b is there.
+  kIndexer,       ///< Required in a layer that has an indexer, unknown in others.
 };
 
 /// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols], a
@@ -149,6 +153,7 @@ constexpr std::string_view fused_form(Need need) {
 /// Whether `layer` may have a tensor of this kind, the fused ones aside.
 inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   if (need == Need::kHeadGains) return config.head_gains;
+  if (need == Need::kIndexer) return config.has_indexer(layer);
   if (need == Need::kQLatent) return config.q_latent_dim > 0;
   if (need == Need::kQPlain) return config.q_latent_dim == 0;
   if (need == Need::kShared) return config.has_experts(layer) && config.shared_width() > 0;

@@ -4,61 +4,11 @@
 // Source: DeepSeek-V2 (arXiv:2405.04434), DeepSeek-V3 (arXiv:2412.19437).
 #include "base/math.h"
 #include "base/str_cat.h"
-#include "model/arch/arch.h"
+#include "model/arch/latent.h"
 #include "model/plan.h"
 
 namespace stoker::model {
 namespace {
-
-constexpr double kMaxDim = 1 << 20;
-
-constexpr KeySpec kKeys[] = {
-    {.key = "attention.kv_lora_rank", .field = &ModelConfig::latent_dim, .required = true, .min = 1, .max = 1024},
-    {.key = "attention.q_lora_rank", .field = &ModelConfig::q_latent_dim, .max = kMaxDim},
-    {.key = "attention.key_length_mla", .field = &ModelConfig::head_k_dim, .max = 65536},
-    {.key = "attention.value_length_mla", .field = &ModelConfig::head_v_dim, .max = 65536},
-    {.key = "attention.temperature_scale", .field = &ModelConfig::attn_temperature, .max = 1e3},
-    {.key = "attention.temperature_length", .field = &ModelConfig::attn_temperature_length, .max = 1 << 30},
-    {.key = "rope.scaling.yarn_log_multiplier", .field = &ModelConfig::yarn_log_multiplier, .max = 1e3},
-    {.key = "rope.scaling.yarn_beta_fast", .field = &ModelConfig::yarn_beta_fast, .min = 1e-3, .max = 1e6},
-    {.key = "rope.scaling.yarn_beta_slow", .field = &ModelConfig::yarn_beta_slow, .min = 1e-3, .max = 1e6},
-    {.key = "expert_count", .field = &ModelConfig::n_experts, .max = kMaxExperts},
-    {.key = "expert_used_count", .field = &ModelConfig::n_used_experts, .max = kMaxExperts},
-    {.key = "expert_feed_forward_length", .field = &ModelConfig::expert_ff_dim, .max = 1 << 24},
-    {.key = "expert_shared_count", .field = &ModelConfig::n_shared, .max = kMaxExperts},
-    {.key = "expert_group_count", .field = &ModelConfig::n_groups, .max = kMaxExperts},
-    {.key = "expert_group_used_count", .field = &ModelConfig::n_used_groups, .max = kMaxExperts},
-    {.key = "expert_gating_func", .field = &ModelConfig::gating, .max = 4},
-    kLeadingDense,
-    kWeightsNorm,
-    kWeightsScale,
-};
-
-constexpr TensorSpec kTensors[] = {
-    {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
-    {"attn_q.weight", &LayerWeights::wq, Dim::kHeadsQ, Dim::kModel, Need::kQPlain},
-    {"attn_q_a.weight", &LayerWeights::q_down, Dim::kQLatent, Dim::kModel, Need::kQLatent},
-    {"attn_q_a_norm.weight", &LayerWeights::q_latent_norm, Dim::kQLatent, Dim::kModel, Need::kQLatent},
-    {"attn_q_b.weight", &LayerWeights::wq, Dim::kHeadsQ, Dim::kQLatent, Need::kQLatent},
-    {"attn_kv_a_mqa.weight", &LayerWeights::kv_down, Dim::kLatentAndRope},
-    {"attn_kv_a_norm.weight", &LayerWeights::latent_norm, Dim::kLatent},
-    {"attn_k_b.weight", &LayerWeights::k_up, Dim::kLatent, Dim::kHeadPlain, Need::kUnlessJoined, Dim::kHeads},
-    {"attn_v_b.weight", &LayerWeights::v_up, Dim::kHeadValue, Dim::kLatent, Need::kUnlessJoined, Dim::kHeads},
-    {"attn_kv_b.weight", &LayerWeights::kv_up, Dim::kHeadsKV, Dim::kLatent, Need::kOptional},
-    {"attn_output.weight", &LayerWeights::wo, Dim::kModel, Dim::kHeadsValue},
-    {"ffn_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},
-    {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf, Dim::kModel, Need::kDense},
-    {"ffn_up.weight", &LayerWeights::up, Dim::kFf, Dim::kModel, Need::kDense},
-    {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf, Need::kDense},
-    {"ffn_gate_inp.weight", &LayerWeights::router, Dim::kExperts, Dim::kModel, Need::kExperts},
-    {"exp_probs_b.bias", &LayerWeights::selection_bias, Dim::kExperts, Dim::kModel, Need::kOptional},
-    {"ffn_gate_exps.weight", &LayerWeights::expert_gate, Dim::kExpertFf, Dim::kModel, Need::kExperts},
-    {"ffn_up_exps.weight", &LayerWeights::expert_up, Dim::kExpertFf, Dim::kModel, Need::kExperts},
-    {"ffn_down_exps.weight", &LayerWeights::expert_down, Dim::kModel, Dim::kExpertFf, Need::kExperts},
-    {"ffn_gate_shexp.weight", &LayerWeights::shared_gate, Dim::kSharedFf, Dim::kModel, Need::kShared},
-    {"ffn_up_shexp.weight", &LayerWeights::shared_up, Dim::kSharedFf, Dim::kModel, Need::kShared},
-    {"ffn_down_shexp.weight", &LayerWeights::shared_down, Dim::kModel, Dim::kSharedFf, Need::kShared},
-};
 
 /// The dimensions of a head, where old files have them, and the one cached head that stands for all.
 Status finish_heads(ModelConfig& config) {
@@ -86,9 +36,9 @@ Status finish_heads(ModelConfig& config) {
   return Ok{};
 }
 
-/// YaRN's share in the rotation and in the scale of scores. `own_scale`: DeepSeek's scale follows mscale_all_dim
-/// (yarn_log_multiplier is a tenth of it), where Mistral's follows YaRN itself.
-void finish_scale(ModelConfig& config, bool own_scale) {
+/// YaRN's share in the rotation and in the scale of scores.
+void finish_scale(ModelConfig& config, LatentScale scale) {
+  const bool own_scale = scale == LatentScale::kOwn;
   const auto factor = static_cast<double>(config.rope_factor), attn = static_cast<double>(config.rope_attn_factor);
   const auto growth = [&](double m) { return factor > 1 ? 1 + 0.1 * m * math::log(factor) : 1; };
   const double all_dim = static_cast<double>(config.yarn_log_multiplier) / 0.1;
@@ -101,9 +51,11 @@ void finish_scale(ModelConfig& config, bool own_scale) {
   config.attn_scale = static_cast<float>(score * score * attn * attn / root);
 }
 
-Status finish(ModelConfig& config, bool own_scale) {
+}  // namespace
+
+Status finish_latent(ModelConfig& config, LatentScale scale) {
   STOKER_TRY_STATUS(finish_heads(config));
-  finish_scale(config, own_scale);
+  finish_scale(config, scale);
   if (config.attn_temperature != 0 && config.attn_temperature_length == 0) {
     return Error{ErrorCode::kCorrupt,
                  "key attention.temperature_length is missing, attention.temperature_scale needs it"};
@@ -121,35 +73,35 @@ Status finish(ModelConfig& config, bool own_scale) {
   return Ok{};
 }
 
-Status finish_deepseek(ModelConfig& config) { return finish(config, true); }
-Status finish_mistral(ModelConfig& config) { return finish(config, false); }
-
-void defaults(ModelConfig& config) {
+void latent_defaults(ModelConfig& config) {
   config.rope_pairs = RopePairs::kInterleaved;
   config.gating = 0;
 }
 
-void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
+void build_latent_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   plan.latent_attention(w, layer);
   plan.feed_forward(w, layer);
 }
 
+namespace {
+Status finish_deepseek(ModelConfig& config) { return finish_latent(config, LatentScale::kOwn); }
+Status finish_mistral(ModelConfig& config) { return finish_latent(config, LatentScale::kYarn); }
 }  // namespace
 
 extern const Arch kDeepseek2, kMistral4;
 const Arch kDeepseek2{.name = "deepseek2",
-                      .keys = kKeys,
-                      .tensors = kTensors,
+                      .keys = kLatentKeys,
+                      .tensors = kLatentTensors,
                       .globals = kTiedGlobals,
-                      .defaults = defaults,
+                      .defaults = latent_defaults,
                       .finish = finish_deepseek,
-                      .build_layer = build_layer};
+                      .build_layer = build_latent_layer};
 const Arch kMistral4{.name = "mistral4",
-                     .keys = kKeys,
-                     .tensors = kTensors,
+                     .keys = kLatentKeys,
+                     .tensors = kLatentTensors,
                      .globals = kTiedGlobals,
-                     .defaults = defaults,
+                     .defaults = latent_defaults,
                      .finish = finish_mistral,
-                     .build_layer = build_layer};
+                     .build_layer = build_latent_layer};
 
 }  // namespace stoker::model

@@ -86,7 +86,7 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows, int64_t
 Cut cut_queries(const AttentionSpec& a) noexcept {
   const int64_t group = a.n_heads / a.n_kv_heads;
   Cut cut{.heads = std::min<int64_t>(group, kMaxQueries), .tokens = 1, .parts = 1};
-  cut.tokens = std::max<int64_t>(1, kMaxQueries / cut.heads);
+  if (a.most_seen == 0) cut.tokens = std::max<int64_t>(1, kMaxQueries / cut.heads);  // otherwise each sees others
   cut.parts = (group + cut.heads - 1) / cut.heads;
   return cut;
 }
@@ -129,9 +129,11 @@ AttentionCall AttentionCalls::at(int64_t index) const noexcept {
           .heads = {first_head, std::min((kv_head + 1) * group, first_head + cut.heads)}};
 }
 
-Range AttentionCall::tiles(int64_t window) const noexcept {
-  const int64_t first = span->position0 + tokens.begin + 1, end = span->position0 + tokens.end;
-  const int64_t begin = window ? std::max<int64_t>(0, first - window) : 0;
+Range AttentionCall::tiles(const AttentionSpec& spec) const noexcept {
+  const int64_t first = span->position0 + tokens.begin + 1;
+  int64_t end = span->position0 + tokens.end;
+  if (spec.most_seen > 0) end = std::min(end, spec.most_seen);
+  const int64_t begin = spec.window ? std::max<int64_t>(0, first - spec.window) : 0;
   return {begin / kTilePositions, (end + kTilePositions - 1) / kTilePositions};
 }
 
@@ -139,13 +141,19 @@ kernels::AttentionArgs QueryList::fill(const Step& step, const Exec& exec, const
                                        const AttentionCall& call) noexcept {
   const AttentionSpec& a = step.attention;
   int n = 0;
+  const int32_t* selected = nullptr;
   for (int64_t i = call.tokens.begin; i < call.tokens.end; ++i) {
     const int64_t position = call.span->position0 + i;
+    int64_t end = position + 1;
+    if (a.most_seen > 0) {
+      end = std::min(end, a.most_seen);
+      selected = exec.selected(call.span->q_row0 + i);
+    }
     for (int64_t head = call.heads.begin; head < call.heads.end; ++head) {
       queries[n++] = {.q = exec.row(a.queries, call.span->q_row0 + i) + a.q_column + head * a.q_stride,
                       .out = exec.row(Buf::kAttended, call.span->row0 + i) + head * a.v_dim,
                       .begin = a.window ? std::max<int64_t>(0, position + 1 - a.window) : 0,
-                      .end = position + 1,
+                      .end = end,
                       .sink = a.sinks ? a.sinks->data + head : nullptr};
     }
   }
@@ -155,6 +163,7 @@ kernels::AttentionArgs QueryList::fill(const Step& step, const Exec& exec, const
           .scale = a.scale,
           .softcap = a.softcap,
           .values_in_keys = a.values_in_keys,
+          .selected = selected,
           .queries = queries,
           .n_queries = n,
           .pages = call.span->tiles,

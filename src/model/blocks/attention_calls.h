@@ -19,7 +19,7 @@ struct AttentionCall {
   Range heads;
   int n_queries() const { return static_cast<int>(tokens.size() * heads.size()); }
   /// The tiles that its queries see.
-  Range tiles(int64_t window) const noexcept;
+  Range tiles(const AttentionSpec& spec) const noexcept;
 };
 
 /// All calls of a step.

@@ -28,7 +28,7 @@ class Line {
     int most_queries = 1;
     for (int64_t i = 0; i < n_calls; ++i) {
       const AttentionCall call = calls.at(i);
-      const int64_t n = call.tiles(calls.spec.window).size();
+      const int64_t n = call.tiles(calls.spec).size();
       n_tiles_ += n;
       longest_ = std::max(longest_, n);
       most_queries = std::max(most_queries, call.n_queries());
@@ -64,7 +64,7 @@ class Line {
     int64_t at = 0;
     for (int64_t i = 0; i < n_calls_; ++i) {
       const AttentionCall call = calls_.at(i);
-      const int64_t n = call.tiles(calls_.spec.window).size();
+      const int64_t n = call.tiles(calls_.spec).size();
       f(call, Range{at, at + n});
       at += n;
     }
@@ -102,7 +102,7 @@ struct Sharing {
       QueryList list;
       kernels::AttentionArgs args = list.fill(step, exec, worker, call);
       if (piece.size() < in_line.size()) {
-        const int64_t first_tile = call.tiles(step.attention.window).begin - in_line.begin;
+        const int64_t first_tile = call.tiles(step.attention).begin - in_line.begin;
         args.tile_begin = piece.begin + first_tile;
         args.tile_end = piece.end + first_tile;
         const bool goes_on = piece.begin == line.round(r).begin && piece.begin > in_line.begin;

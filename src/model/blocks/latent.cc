@@ -10,6 +10,27 @@ namespace {
 
 constexpr int64_t kRowsByHeads = 64;  // up to so many rows are shared among workers by heads
 
+/// The indexer's keys of some rows of a tile.
+void store_index_keys(const Step& step, Exec& exec, const TileRows& rows) noexcept {
+  const IndexSpec& index = step.indexer;
+  for (int64_t r = rows.row0; r < rows.row0 + rows.n; ++r) {
+    float* key = exec.row(Buf::kDown, r) + index.key_column;
+    exec.table->layer_norm(key, index.k_norm->data, exec.plan->config->index_norm_eps, index.dim, key);
+    add_vector(*exec.table, index.k_norm_bias, key);
+    rotate_head(index.rotation, exec, r, key);
+  }
+  const auto store = [&](int64_t row0, int n, int position) {
+    return exec.table->store_k({.type = exec.plan->kv.type,
+                                .dim = static_cast<int>(index.dim),
+                                .tile = rows.page + index.keys.k_offset(0),
+                                .position = position,
+                                .n = n,
+                                .x = exec.row(Buf::kDown, row0) + index.key_column,
+                                .stride = exec.stride(Buf::kDown)});
+  };
+  store_rows(step, exec, rows, store);
+}
+
 /// Some rows of a tile: the latent normed, the rest rotated, then stored as one row.
 void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows) noexcept {
   const AttentionSpec& a = step.attention;
@@ -20,15 +41,17 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows) noexcep
     rotate_head(a, exec, r, row + a.v_dim);
   }
   const auto store = [&](int64_t row0, int n, int position) {
-    return exec.table->store_k({.type = exec.plan->kv.type,
-                                .dim = static_cast<int>(a.k_dim),
-                                .tile = rows.page + a.kv.k_offset(0),
-                                .position = position,
-                                .n = n,
-                                .x = exec.row(Buf::kDown, row0) + spec.kv_column,
-                                .stride = exec.stride(Buf::kDown)});
+    const auto to = a.kv.kind == StateKind::kLatentRows ? exec.table->store_v : exec.table->store_k;
+    return to({.type = exec.plan->kv.type,
+               .dim = static_cast<int>(a.k_dim),
+               .tile = rows.page + a.kv.k_offset(0),
+               .position = position,
+               .n = n,
+               .x = exec.row(Buf::kDown, row0) + spec.kv_column,
+               .stride = exec.stride(Buf::kDown)});
   };
   store_rows(step, exec, rows, store);
+  if (step.indexer.n_heads > 0) store_index_keys(step, exec, rows);
 }
 
 /// The tables from row `rows` of super-blocks on.

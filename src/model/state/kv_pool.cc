@@ -15,7 +15,8 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
   KvLayout layout;
   layout.type = type;
   for (int64_t i = 0; i < config.n_layers; ++i) {
-    Layer layer{.kind = config.latent_dim > 0 ? StateKind::kLatent : StateKind::kHeads,
+    const StateKind latent = config.index_top_k > 0 ? StateKind::kLatentRows : StateKind::kLatent;
+    Layer layer{.kind = config.latent_dim > 0 ? latent : StateKind::kHeads,
                 .n_heads = config.n_kv_heads[i],
                 .offset = layout.page_bytes};
     layer.k_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.k_dim)), 64);
@@ -24,8 +25,21 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
     }
     layout.page_bytes += layer.bytes();
     layout.layers.push_back(layer);
+    if (config.index_top_k == 0) continue;
+    Layer keys{.kind = StateKind::kIndexKeys, .n_heads = config.has_indexer(i) ? 1 : 0, .offset = layout.page_bytes};
+    keys.k_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.index_dim)), 64);
+    layout.page_bytes += keys.bytes();
+    layout.index_keys.push_back(keys);
   }
   return layout;
+}
+
+int64_t KvLayout::bytes_per_position(StateKind kind) const {
+  int64_t sum = 0;
+  for (const std::vector<Layer>* all : {&layers, &index_keys}) {
+    for (const Layer& layer : *all) sum += layer.kind == kind ? layer.bytes() : 0;
+  }
+  return sum / kTilePositions;
 }
 
 Result<std::unique_ptr<KvPool>> KvPool::create(Ledger& ledger, KvLayout layout, Options options) {

@@ -16,8 +16,10 @@ namespace stoker::model {
 
 /// What a layer keeps of each position.
 enum class StateKind {
-  kHeads,   ///< K and V of every key-value head.
-  kLatent,  ///< One row for all heads: a latent, whose values are also read as V, and the rotated part of the keys.
+  kHeads,       ///< K and V of every key-value head.
+  kLatent,      ///< One row for all heads: a latent, whose values are also read as V, and the rotated part of the keys.
+  kLatentRows,  ///< The same, but as rows (a V tile): single positions are read.
+  kIndexKeys,   ///< A key of the indexer that says which. Beside the latents of its layer, in the same page.
 };
 
 /// What the state of a sequence can do and what it takes: the engine asks this, and never the architecture. Every state
@@ -44,9 +46,12 @@ struct KvLayout {
   };
   kernels::KvType type = kernels::KvType::kF16;
   std::vector<Layer> layers;
+  std::vector<Layer> index_keys;  ///< By layer, n_heads 0 where it has none; empty where no layer has any.
   int64_t page_bytes = 0;
 
   static KvLayout of(const ModelConfig& config, kernels::KvType type);
+  /// Of a position, all layers' state of this kind.
+  int64_t bytes_per_position(StateKind kind) const;
   StateTraits traits() const { return {.bytes_per_position = page_bytes / kernels::kTilePositions}; }
 };
 
