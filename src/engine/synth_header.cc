@@ -60,6 +60,10 @@ void add_synth_keys(gguf::Writer& writer, const SynthShape& shape, int64_t n_lay
       writer.add_f32(name, static_cast<float>(*real));
     } else if (const auto* flag = std::get_if<bool>(&key.value)) {
       writer.add_bool(name, *flag);
+    } else if (const auto* list = std::get_if<std::span<const int64_t>>(&key.value)) {
+      gguf::Array array{.element = gguf::ValueType::kI32, .ints = {}, .floats = {}, .strings = {}};
+      for (int64_t i = 0; i < n_layers; ++i) array.ints.push_back((*list)[static_cast<size_t>(i) % list->size()]);
+      writer.add(name, {gguf::ValueType::kArray, std::move(array)});
     } else {
       writer.add_string(name, std::string(std::get<std::string_view>(key.value)));
     }

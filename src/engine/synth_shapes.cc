@@ -237,6 +237,55 @@ constexpr std::string_view kPhi2[] = {"attn_q.bias", "attn_k.bias",   "attn_v.bi
 constexpr std::string_view kStableLm[] = {"attn_q.bias",     "attn_k.bias",   "attn_v.bias",
                                           "ffn_norm.weight", "ffn_norm.bias", "output.weight"};
 
+constexpr int64_t kFourSlide[] = {1, 1, 1, 1, 0}, kFiveSlide[] = {1, 1, 1, 1, 1, 0}, kOneSlides[] = {1, 0};
+// The layers without keys of their own are twice as wide.
+constexpr int64_t kE2BWidths[] = {6144,  6144,  6144,  6144,  6144,  6144,  6144,  6144,  6144,  6144,  6144,  6144,
+                                  6144,  6144,  6144,  12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288,
+                                  12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288, 12288};
+constexpr int64_t kKv8And2[] = {8, 8, 8, 8, 8, 2}, kKv16And4[] = {16, 16, 16, 16, 16, 4};
+constexpr SynthKey kE2B[] = {{"attention.key_length_swa", 256},
+                             {"attention.value_length_swa", 256},
+                             {"rope.dimension_count_swa", 256},
+                             {"attention.sliding_window", 512},
+                             {"attention.sliding_window_pattern", kFourSlide},
+                             {"attention.shared_kv_layers", 20},
+                             {"embedding_length_per_layer_input", 256},
+                             {"feed_forward_length", kE2BWidths}};
+constexpr SynthKey kE4B[] = {{"attention.key_length_swa", 256},
+                             {"attention.value_length_swa", 256},
+                             {"rope.dimension_count_swa", 256},
+                             {"attention.sliding_window", 512},
+                             {"attention.sliding_window_pattern", kFiveSlide},
+                             {"attention.shared_kv_layers", 18},
+                             {"embedding_length_per_layer_input", 256}};
+constexpr SynthKey kGemmaA4B[] = {{"attention.key_length_swa", 256},
+                                  {"attention.value_length_swa", 256},
+                                  {"rope.dimension_count_swa", 256},
+                                  {"attention.sliding_window", 1024},
+                                  {"attention.sliding_window_pattern", kFiveSlide},
+                                  {"attention.head_count_kv", kKv8And2},
+                                  {"embedding_length_per_layer_input", 0},
+                                  {"expert_count", 128},
+                                  {"expert_used_count", 8},
+                                  {"expert_feed_forward_length", 704}};
+constexpr SynthKey kGemma31B[] = {{"attention.key_length_swa", 256},
+                                  {"attention.value_length_swa", 256},
+                                  {"rope.dimension_count_swa", 256},
+                                  {"attention.sliding_window", 1024},
+                                  {"attention.sliding_window_pattern", kFiveSlide},
+                                  {"attention.head_count_kv", kKv16And4},
+                                  {"embedding_length_per_layer_input", 0}};
+constexpr SynthKey kTinyGemma4[] = {{"attention.key_length_swa", 32},
+                                    {"attention.value_length_swa", 32},
+                                    {"rope.dimension_count_swa", 32},
+                                    {"attention.sliding_window", 128},
+                                    {"attention.sliding_window_pattern", kOneSlides},
+                                    {"embedding_length_per_layer_input", 32},
+                                    {"expert_count", 16},
+                                    {"expert_used_count", 4},
+                                    {"expert_feed_forward_length", 256}};
+constexpr std::string_view kLayerScale[] = {"layer_output_scale.weight"},
+                           kBothScales[] = {"layer_output_scale.weight", "ffn_down_exps.scale"};
 constexpr SynthKey kTinyHalf[] = {{"rope.dimension_count", 32}};
 constexpr SynthKey kTinyHunyuan3[] = {{"expert_count", 16},          {"expert_used_count", 4},
                                       {"expert_weights_norm", true}, {"expert_feed_forward_length", 256},
@@ -341,6 +390,11 @@ constexpr SynthShape kShapes[] = {
     {"gemma2-2b", "gemma2", "gpt-2", 256000, 26, 2304, 9216, 8, 4, 256, k8K, 1e4, 1e-6, kGemma2},
     {"gemma3-270m", "gemma3", "gpt-2", 262144, 18, 640, 2048, 4, 1, 256, k32K, 1e6, 1e-6, kGemma3},
     {"gemma3-1b", "gemma3", "gpt-2", 262144, 26, 1152, 6912, 4, 1, 256, k32K, 1e6, 1e-6, kGemma3},
+    {"gemma4-e2b", "gemma4", "gpt-2", 262144, 35, 1536, 6144, 8, 1, 512, k128K, 1e6, 1e-6, kE2B, kLayerScale},
+    {"gemma4-e4b", "gemma4", "gpt-2", 262144, 42, 2560, 10240, 8, 2, 512, k128K, 1e6, 1e-6, kE4B, kLayerScale},
+    {"gemma4-26b-a4b", "gemma4", "gpt-2", 262144, 30, 2816, 2112, 16, 8, 512, 262144, 1e6, 1e-6, kGemmaA4B,
+     kBothScales},
+    {"gemma4-31b", "gemma4", "gpt-2", 262144, 60, 5376, 21504, 32, 16, 512, 262144, 1e6, 1e-6, kGemma31B, kLayerScale},
     {"qwen2.5-0.5b", "qwen2", "qwen2", 151936, 24, 896, 4864, 14, 2, 64, k32K, 1e6, 1e-6, {}, kQkvBias},
     {"qwen2.5-1.5b", "qwen2", "qwen2", 151936, 28, 1536, 8960, 12, 2, 128, k32K, 1e6, 1e-6, {}, kQkvBias},
     {"qwen2.5-7b", "qwen2", "qwen2", 152064, 28, 3584, 18944, 28, 4, 128, k32K, 1e6, 1e-6, {}, kQkvBiasUntied},
@@ -444,6 +498,7 @@ constexpr SynthShape kShapes[] = {
     {"tiny-mixtral", "llama", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExperts, kUntied},
     {"tiny-gemma2", "gemma2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kGemma2},
     {"tiny-gemma3", "gemma3", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kGemma3},
+    {"tiny-gemma4", "gemma4", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kTinyGemma4, kBothScales},
     {"tiny-qwen2", "qwen2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, {}, kQkvBias},
     {"tiny-qwen3", "qwen3", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6},
     {"tiny-olmoe", "olmoe", "gpt-2", 512, 2, 256, 256, 4, 4, 64, k4K, 1e4, 1e-5, kTinyExperts},

@@ -14,7 +14,8 @@ namespace stoker::engine {
 /// A metadata key below "{architecture}.".
 struct SynthKey {
   std::string_view key;
-  std::variant<int64_t, double, std::string_view, bool> value;
+  /// A list is repeated until each layer has an entry.
+  std::variant<int64_t, double, std::string_view, bool, std::span<const int64_t>> value;
 };
 
 /// One model. Its tensors are those that the family's table requires, and `extra`.

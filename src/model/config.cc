@@ -246,6 +246,10 @@ Status read_sliding(KeyReader& keys, ModelConfig& config) {
     for (size_t layer = 0; layer < n_layers; ++layer) config.sliding[layer] = array.ints[layer] != 0;
     return Ok{};
   }
+  if (config.pattern_required && !pattern) {
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("required key ", keys.full("attention.sliding_window_pattern"), " is missing")};
+  }
   STOKER_TRY_STATUS(keys.read(
       {.key = "attention.sliding_window_pattern", .field = &ModelConfig::sliding_period, .min = 0, .max = kMaxLayers},
       config));
@@ -290,6 +294,14 @@ Status check_heads(const ModelConfig& config) {
   if (config.k_dim % 8 != 0 || config.v_dim % 8 != 0 || config.k_dim > 1024 || config.v_dim > 1024) {
     return Error{ErrorCode::kUnsupported, str_cat("head dimensions ", config.k_dim, " and ", config.v_dim,
                                                   "; this version runs multiples of 8 up to 1024")};
+  }
+  if (config.k_dim_swa % 8 != 0 || config.v_dim_swa % 8 != 0 || config.k_dim_swa > 1024 || config.v_dim_swa > 1024) {
+    return Error{ErrorCode::kUnsupported, str_cat("head dimensions ", config.k_dim_swa, " and ", config.v_dim_swa,
+                                                  " of sliding layers; this version runs multiples of 8 up to 1024")};
+  }
+  if (config.rope_dims_swa % 2 != 0 || (config.k_dim_swa && config.rope_dims_of(true) > config.k_dim_swa)) {
+    return Error{ErrorCode::kCorrupt, str_cat("rope.dimension_count_swa is ", config.rope_dims_of(true),
+                                              ", wanted an even number up to the head dimension ", config.k_dim_swa)};
   }
   if (config.rope_dims % 2 != 0 || config.rope_dims > config.k_dim) {
     return Error{ErrorCode::kCorrupt, str_cat("rope.dimension_count is ", config.rope_dims,
@@ -423,6 +435,15 @@ Status derive(ModelConfig& config) {
 }  // namespace
 
 int64_t PerLayer::max() const { return *std::max_element(values.begin(), values.end()); }
+
+int64_t ModelConfig::kv_layer(int64_t layer) const {
+  const int64_t n_own = n_layers - n_shared_kv;
+  if (layer < n_own) return layer;
+  for (int64_t i = n_own - 1; i >= 0; --i) {
+    if (sliding[static_cast<size_t>(i)] == sliding[static_cast<size_t>(layer)]) return i;
+  }
+  return layer;
+}
 
 bool ModelConfig::any_sliding() const { return std::find(sliding.begin(), sliding.end(), true) != sliding.end(); }
 

@@ -57,6 +57,9 @@ struct ModelConfig {
   PerLayer ff_dim;             ///< feed_forward_length
   int64_t k_dim = 0;           ///< attention.key_length: per head, of q and k.
   int64_t v_dim = 0;           ///< attention.value_length
+  int64_t k_dim_swa = 0;       ///< attention.key_length_swa: the same of sliding layers; 0: as the others.
+  int64_t v_dim_swa = 0;       ///< attention.value_length_swa
+  int64_t n_shared_kv = 0;     ///< attention.shared_kv_layers: at the end, which attend to keys of an earlier one.
   // Where keys and values of all heads come out of one latent row, what is cached is one head: k_dim is then latent_dim
   // + rope_dims, v_dim latent_dim, n_kv_heads 1.
   int64_t latent_dim = 0;    ///< attention.kv_lora_rank; 0: K and V of each head.
@@ -88,7 +91,8 @@ struct ModelConfig {
   float norm_eps = 0;           ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
 
   int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
-  bool rotates = true;    ///< rope.scaling.finetuned, in Granite: whether there is any rotation.
+  int64_t rope_dims_swa = 0;  ///< rope.dimension_count_swa, of sliding layers; 0: as the others.
+  bool rotates = true;        ///< rope.scaling.finetuned, in Granite: whether there is any rotation.
   RopePairs rope_pairs = RopePairs::kInterleaved;
   float rope_base = 10000;
   float rope_base_swa = 0;      ///< rope.freq_base_swa, of sliding layers; 0: as rope_base.
@@ -119,11 +123,19 @@ struct ModelConfig {
   float residual_scale = 0;             ///< residual_scale: multiplies what a block adds; 0: none.
   float logit_divisor = 0;  ///< logit_scale, or its inverse where that multiplies: what logits are divided by; 0: none.
 
-  int64_t sliding_period = 0;  ///< attention.sliding_window_pattern as a number; 0: all layers slide, 1: none does.
+  int64_t layer_input_dim = 0;  ///< embedding_length_per_layer_input: of what each layer adds by token; 0: nothing.
+
+  bool pattern_required = false;  ///< No rule of the family says which layers slide.
+  int64_t sliding_period = 0;     ///< attention.sliding_window_pattern as a number; 0: all layers slide, 1: none does.
 
   /// Window of a layer, 0 when it sees everything.
   int64_t window_of(int64_t layer) const { return sliding[static_cast<size_t>(layer)] ? window : 0; }
   bool any_sliding() const;
+  int64_t k_dim_of(int64_t layer) const { return k_dim_swa && sliding[static_cast<size_t>(layer)] ? k_dim_swa : k_dim; }
+  int64_t v_dim_of(int64_t layer) const { return v_dim_swa && sliding[static_cast<size_t>(layer)] ? v_dim_swa : v_dim; }
+  int64_t rope_dims_of(bool slides) const { return rope_dims_swa && slides ? rope_dims_swa : rope_dims; }
+  /// The layer whose keys and values a layer attends to: itself, or the last one of the same kind that has its own.
+  int64_t kv_layer(int64_t layer) const;
   bool has_indexer(int64_t layer) const { return index_top_k > 0 && index_layers[static_cast<size_t>(layer)]; }
   bool has_experts(int64_t layer) const {
     return n_experts > 0 && layer >= n_dense_layers && (layer + 1) % expert_interval == 0;

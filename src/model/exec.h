@@ -239,6 +239,7 @@ float temperature_at(const AttentionSpec& a, int64_t position) noexcept;
 
 // The steps. Each is run by all workers, who split rows, heads or groups of 16 matrix rows.
 void embed_step(const Step&, Exec&, Worker&) noexcept;
+void layer_inputs_step(const Step&, Exec&, Worker&) noexcept;  ///< normed, and what is looked up by token added.
 void norm_step(const Step&, Exec&, Worker&) noexcept;     ///< residual += branch; normed = norm(residual); quantized.
 void product_step(const Step&, Exec&, Worker&) noexcept;  ///< up to four matrices times the quantized activations.
 void qk_norm_step(const Step&, Exec&, Worker&) noexcept;  ///< Norm of whole q and k vectors.

@@ -247,7 +247,7 @@ void Runner::finish_chunk(Chunk& chunk, LogitsConsumer* consumer, Worker& worker
 
 /// Worker 0 asks whether to go on, and for what the segment needs; all hear the answer.
 bool Runner::enter(const Segment& segment, const Control* control, Worker& worker) {
-  const bool gathered = segment.experts && segment.end > plan_.n_steps_to_store;
+  const bool gathered = segment.experts && segment.end > plan_.n_steps_to_gather;
   if (!control && !units_ && !gathered) return true;
   const auto n_outputs = static_cast<int64_t>(output_rows_.size());
   if (worker.index() == 0) {

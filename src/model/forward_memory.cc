@@ -77,7 +77,7 @@ Runner::Sizes Runner::sizes_of(const Plan& plan, const Options& options, int n_w
   s.wave_rows = std::min(choices, std::max(kWaveRows, moe.n_used));
   s.stride = plan.head.w->padded_out();
   s.logits_rows = std::clamp<int64_t>(kLogitsBytes / (s.stride * 4), 1, std::max<int64_t>(1, options.max_logits));
-  s.rope_stride = round_up<int64_t>(plan.config->rope_dims / 2, 16);
+  s.rope_stride = round_up<int64_t>(std::max(plan.config->rope_dims, plan.config->rope_dims_swa) / 2, 16);
   int64_t floats = 2 * static_cast<int64_t>(plan.ropes.size()) * s.rope_stride * rows, of_experts = 0;
   for (size_t b = 0; b < kBufs; ++b) {
     const RowsOf of = rows_of(static_cast<Buf>(b));
@@ -100,7 +100,8 @@ Runner::Sizes Runner::sizes_of(const Plan& plan, const Options& options, int n_w
   }
   if (options.keep_routes) s.routes = choices * 4 * static_cast<int64_t>(plan.expert_steps.size());
   s.logits = s.logits_rows * s.stride * 4;
-  const kernels::AttentionPart part(kMostSharingQueries, static_cast<int>(plan.config->v_dim));
+  const kernels::AttentionPart part(kMostSharingQueries,
+                                    static_cast<int>(std::max(plan.config->v_dim, plan.config->v_dim_swa)));
   s.parts = n_workers > 1 ? std::max<int64_t>(options.parts_bytes, 3 * part.total * 4) : 0;
   const auto row_window = options.embedding ? static_cast<int64_t>(options.embedding->window_bytes()) : 0;
   s.worker_scratch =

@@ -62,6 +62,8 @@ Result<uint64_t> WeightPlan::add_matrix(const gguf::TensorInfo& tensor, Target t
   const int64_t n_in = shape.back();
   int64_t n_out = shape[shape.size() - 2];
   if (shape.size() == 3 && !to.of_experts) n_out *= shape[0];  // a stack that is used as one
+  const int64_t tensor_rows = n_out;
+  if (to.tensor_rows > 0) n_out /= 2;
   if (to.expert == 0) {
     matrix.name = tensor.name;
     matrix.type = tensor.type();
@@ -72,7 +74,7 @@ Result<uint64_t> WeightPlan::add_matrix(const gguf::TensorInfo& tensor, Target t
     return Error{ErrorCode::kUnsupported, str_cat("tensor ", tensor.name, " has type ", gguf::type_name(tensor.type()),
                                                   ", wanted ", gguf::type_name(matrix.type), " as ", matrix.name)};
   }
-  const uint64_t group = 16 * tensor.bytes / static_cast<uint64_t>(to.n_experts * n_out);
+  const uint64_t group = 16 * tensor.bytes / static_cast<uint64_t>(to.n_experts * tensor_rows);
   window_bytes_ = std::max(window_bytes_, round_up<uint64_t>(group, 4096));
   return static_cast<uint64_t>(to.n_experts * matrix.bytes());
 }
@@ -89,7 +91,7 @@ Status WeightPlan::add(const gguf::File& file, const std::string& name, Target t
                  str_cat("tensor ", name, " has shape ", shape_text(tensor->shape), ", wanted ", shape_text(shape))};
   }
   STOKER_TRY(const uint64_t size, to.vector ? add_vector(*tensor, to, shape) : add_matrix(*tensor, to, shape));
-  slots_.push_back({tensor, to, round_up<uint64_t>(size, 64), tensor->bytes});
+  slots_.push_back({tensor, to, round_up<uint64_t>(size, 64), tensor->bytes / (to.tensor_rows > 0 ? 2 : 1)});
   return Ok{};
 }
 
@@ -110,6 +112,22 @@ Status WeightPlan::add_experts(const gguf::File& file, const std::string& name, 
                           {shape[1], shape[2]}, true));
   }
   return Ok{};
+}
+
+/// Gate and up of each expert, one after the other in one tensor, are two matrices.
+Status WeightPlan::add_fused_experts(const gguf::File& file, const std::string& name, const TensorSpec& spec,
+                                     const ModelConfig& config, int64_t layer, LayerWeights& weights) {
+  const auto slot = std::get<ExpertMatrix LayerWeights::*>(spec.slot);
+  const int64_t rows = resolve(spec.rows, config, layer), cols = resolve(spec.cols, config, layer);
+  ExpertMatrix& experts = weights.*slot;
+  experts.n_experts = config.n_experts;
+  return add(file, name,
+             {.matrix = &experts,
+              .n_experts = config.n_experts,
+              .first_row = slot == &LayerWeights::expert_up ? rows : 0,
+              .tensor_rows = 2 * rows,
+              .of_experts = true},
+             {config.n_experts, 2 * rows, cols}, true);
 }
 
 Status WeightPlan::add_tensor(const gguf::File& file, const std::string& name, const TensorSpec& spec,
@@ -157,11 +175,18 @@ Status WeightPlan::add_turned_keys(const gguf::File& file, const std::string& na
 Status WeightPlan::add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights) {
   const std::string prefix = str_cat("blk.", layer, ".");
   for (const TensorSpec& spec : config.arch->tensors) {
-    if (!may_have(spec.need, config, layer)) continue;
-    const std::string_view fused = fused_form(spec.need);
-    if (!fused.empty() && file.find_tensor(prefix + std::string(fused))) continue;
-    STOKER_TRY_STATUS(
-        add_tensor(file, prefix + std::string(spec.name), spec, config, layer, weights, spec.need != Need::kOptional));
+    const std::string name = prefix + std::string(spec.name);
+    if (!may_have(spec.need, config, layer)) {
+      if (is_of_own_kv(spec.need)) known_.push_back(name);
+      continue;
+    }
+    const std::string fused = prefix + std::string(fused_form(spec.need));
+    if (fused != prefix && file.find_tensor(fused)) {
+      if (spec.need != Need::kExpertsUnlessFused) continue;
+      STOKER_TRY_STATUS(add_fused_experts(file, fused, spec, config, layer, weights));
+      continue;
+    }
+    STOKER_TRY_STATUS(add_tensor(file, name, spec, config, layer, weights, !is_optional(spec.need)));
   }
   if (weights.kv_up) STOKER_TRY_STATUS(add_turned_keys(file, weights.kv_up.name, config, layer, weights));
   return Ok{};
@@ -176,8 +201,9 @@ Result<WeightPlan> WeightPlan::make(const gguf::File& file, const ModelConfig& c
         str_cat("tensor token_embd.weight is missing or no matrix, wanted with shape [vocabulary, ", config.dim, "]")};
   }
   for (const GlobalTensorSpec& spec : config.arch->globals) {
+    if (spec.need == Need::kLayerInputs && config.layer_input_dim == 0) continue;
     const int64_t rows = resolve(spec.rows, config, 0);
-    const bool required = spec.need == Need::kRequired;
+    const bool required = !is_optional(spec.need);
     const std::string name(spec.name);
     if (auto matrix = std::get_if<Matrix Weights::*>(&spec.slot)) {
       STOKER_TRY_STATUS(
@@ -211,11 +237,14 @@ void WeightPlan::find_units() {
 }
 
 Status WeightPlan::check_companions(const gguf::File& file) const {
+  std::unordered_set<const gguf::TensorInfo*> used;
+  for (const Slot& slot : slots_) used.insert(slot.tensor);
   for (const Slot& slot : slots_) {
     std::string_view base = slot.tensor->name;
     if (!base.ends_with(".weight")) continue;
     const std::string companion = str_cat(base.substr(0, base.size() - 7), ".scale");
-    if (file.find_tensor(companion)) {
+    const gguf::TensorInfo* found = file.find_tensor(companion);
+    if (found && !used.contains(found)) {
       return Error{ErrorCode::kUnsupported,
                    str_cat("tensor ", companion, " scales a product, which this version does not apply")};
     }
@@ -232,7 +261,8 @@ Status WeightPlan::note_unused(const gguf::File& file, const ModelConfig& config
       draft |= tensor.name.starts_with(str_cat("blk.", layer, "."));
     }
     if (used.contains(&tensor) || draft) continue;
-    if (tensor.name.starts_with("blk.")) {
+    const bool known = std::find(known_.begin(), known_.end(), tensor.name) != known_.end();
+    if (tensor.name.starts_with("blk.") && !known) {
       return Error{ErrorCode::kUnsupported, str_cat("tensor ", tensor.name, " is no part of ", config.arch->name,
                                                     " as this version runs it, which would answer without it")};
     }
@@ -280,11 +310,13 @@ ExpertIndex WeightPlan::expert_index(const ModelConfig& config) const {
     if (!slot.to.of_experts) continue;
     const auto [layer, p] = where.at(slot.to.matrix);
     const uint64_t each = slot.tensor->bytes / static_cast<uint64_t>(slot.to.n_experts);
+    const int64_t rows = slot.to.tensor_rows > 0 ? slot.to.tensor_rows : slot.to.matrix->n_out;
+    const uint64_t row_bytes = each / static_cast<uint64_t>(rows);
     for (int64_t e = 0; e < slot.to.n_experts; ++e) {
       index.layers[layer].experts[static_cast<size_t>(slot.to.expert + e)][p] = {
           .tensor = slot.tensor,
-          .begin = each * static_cast<uint64_t>(e),
-          .row_bytes = each / static_cast<uint64_t>(slot.to.matrix->n_out)};
+          .begin = each * static_cast<uint64_t>(e) + row_bytes * static_cast<uint64_t>(slot.to.first_row),
+          .row_bytes = row_bytes};
     }
   }
   return index;
@@ -392,9 +424,10 @@ struct WeightPlan::Filler {
     const gguf::TensorInfo& tensor = *piece.slot->tensor;
     const Target& to = piece.slot->to;
     const Matrix& w = *to.matrix;
-    const auto row_bytes = static_cast<int64_t>(tensor.bytes) / (to.n_experts * w.n_out);
+    const int64_t expert_rows = to.tensor_rows > 0 ? to.tensor_rows : w.n_out;
+    const auto row_bytes = static_cast<int64_t>(tensor.bytes) / (to.n_experts * expert_rows);
     const int64_t row = piece.group_begin * 16, rows = std::min(w.n_out, piece.group_end * 16) - row;
-    const int64_t in_tensor = piece.expert * w.n_out + row;
+    const int64_t in_tensor = piece.expert * expert_rows + to.first_row + row;
     std::byte* const groups = w.data + (to.expert + piece.expert) * w.bytes();
     STOKER_TRY(const std::span<std::byte> bytes, reader.read(tensor, static_cast<uint64_t>(in_tensor * row_bytes),
                                                              static_cast<uint64_t>(rows * row_bytes), window));

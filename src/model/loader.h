@@ -69,7 +69,9 @@ class WeightPlan {
     Vector* vector = nullptr;
     int64_t expert = 0;     ///< The first of those in this tensor.
     int64_t n_experts = 1;  ///< Matrices in it.
-    bool only_f32 = false;  ///< Of a vector: no other type will do.
+    int64_t first_row = 0,
+            tensor_rows = 0;  ///< Of an expert in the tensor, where it has more than the matrix; 0: it has not.
+    bool only_f32 = false;    ///< Of a vector: no other type will do.
     bool of_experts = false;
     int64_t turned = 0;     ///< Of each head's rows in the tensor the first so many, transposed; 0: all, as they are.
     int64_t head_rows = 0;  ///< Then: rows of a head.
@@ -95,6 +97,8 @@ class WeightPlan {
                     int64_t layer, LayerWeights& weights, bool required);
   Status add_experts(const gguf::File& file, const std::string& name, ExpertMatrix& experts, std::vector<int64_t> shape,
                      bool required);
+  Status add_fused_experts(const gguf::File& file, const std::string& name, const TensorSpec& spec,
+                           const ModelConfig& config, int64_t layer, LayerWeights& weights);
   Status add_turned_keys(const gguf::File& file, const std::string& name, const ModelConfig& config, int64_t layer,
                          LayerWeights& weights);
   Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
@@ -110,6 +114,7 @@ class WeightPlan {
   std::vector<Slot> slots_;
   std::vector<Unit> units_;
   std::vector<std::string> unused_;
+  std::vector<std::string> known_;  ///< Tensors of layers that are not read and change nothing.
   uint64_t window_bytes_ = (2u << 20) - BulkReader::kAlign;  // at least: a group of 16 rows, or a whole vector
 };
 

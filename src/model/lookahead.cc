@@ -8,10 +8,11 @@ namespace stoker::model {
 Lookahead::Lookahead(const Plan& plan) : plan_(plan) {
   const Router none;
   Router router;
+  const Step* last_norm = nullptr;
   for (const Step& step : plan.steps) {
-    if (step.run == norm_step) router.norm = &step;
+    if (step.run == norm_step) last_norm = &step;
     for (const Target& target : targets_of(step)) {
-      if (target.out == Buf::kRouter && target.column == 0) router.product = &target;
+      if (target.out == Buf::kRouter && target.column == 0) router.product = &target, router.norm = last_norm;
     }
     if (step.run != experts_step) continue;
     router.moe = &step.moe;

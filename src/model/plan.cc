@@ -96,6 +96,35 @@ void PlanBuilder::begin() {
   Step& step = add(embed_step, "embed", -1);
   step.targets[0] = {.w = &weights_.embedding};  // looked up by row, not multiplied
   step.positions = weights_.positions ? &weights_.positions : nullptr;
+  if (weights_.layer_inputs) begin_layer_inputs();
+}
+
+/// The projection of the embedding, to which what is looked up is added.
+void PlanBuilder::begin_layer_inputs() {
+  norm(nullptr, {}, -1, forms_of({&weights_.layer_input_proj}));
+  product("layer inputs", -1, Buf::kResidual, {{&weights_.layer_input_proj, {Buf::kLayerInputs, 0}}});
+  Step& step = add(layer_inputs_step, "norm, look up layer inputs", -1);
+  step.gain = &weights_.layer_input_norm;
+  step.k = config_.layer_input_dim;
+  step.layer_inputs = &weights_.layer_inputs;
+}
+
+void PlanBuilder::end_layer(const LayerWeights& w, int64_t layer) {
+  if (w.input_gate) {
+    norm(nullptr, {}, layer, forms_of({&w.input_gate}));
+    product("input gate", layer, Buf::kResidual, {{&w.input_gate, {Buf::kGate, 0}}});
+    Step& act = add(gated_act_step, "gelu*input", layer);
+    act.activation = Activation::kGelu;
+    act.in = Buf::kGate;
+    act.up = Buf::kLayerInputs;
+    act.up_column = layer * config_.layer_input_dim;
+    act.k = w.input_proj.n_in;
+    act.forms = forms_of({&w.input_proj});
+    product("input out", layer, Buf::kGate, {{&w.input_proj, {Buf::kBranch, 0}}});
+    branch_pending_ = true;
+    post_gain_ = &w.input_norm;
+  }
+  layer_scale_ = present(w.layer_scale);
 }
 
 void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms) {
@@ -106,6 +135,7 @@ void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Fo
   step.branch_bias = std::exchange(branch_bias_, nullptr);
   step.parallel_bias = std::exchange(parallel_bias_, nullptr);
   step.post_gain = std::exchange(post_gain_, nullptr);
+  step.layer_scale = std::exchange(layer_scale_, nullptr);
   step.gain = gain;
   step.norm_bias = present(bias);
   step.in = gain ? Buf::kNormed : Buf::kResidual;
@@ -151,14 +181,17 @@ void PlanBuilder::add_experts(const LayerWeights& w, int64_t layer, const MoeSpe
 void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptions options) {
   AttentionSpec spec;
   spec.n_heads = config_.n_heads[layer];
-  spec.n_kv_heads = config_.n_kv_heads[layer];
-  spec.k_dim = config_.k_dim;
-  spec.v_dim = config_.v_dim;
+  spec.n_kv_heads = config_.n_kv_heads[config_.kv_layer(layer)];
+  spec.k_dim = config_.k_dim_of(layer);
+  spec.v_dim = config_.v_dim_of(layer);
+  spec.stores = w.wk || w.wqkv;
+  spec.values_of_keys = w.wk && !w.wv;
+  spec.value_norm = options.value_norm;
   spec.window = config_.window_of(layer);
   spec.scale = config_.attn_scale;
   spec.softcap = config_.attn_softcap;
   spec.rope = spec.window != 0 && plan_.ropes.size() > 1 ? 1 : 0;
-  spec.rope_pairs = config_.rotates && options.rotate ? config_.rope_dims / 2 : 0;
+  spec.rope_pairs = config_.rotates && options.rotate ? config_.rope_dims_of(spec.rope == 1) / 2 : 0;
   spec.rotate =
       config_.rope_pairs == RopePairs::kHalves ? finder_.table().rope_halves : finder_.table().rope_interleaved;
   // Separate matrices write whole groups of 16 outputs, so each part starts at a multiple of 16.
@@ -183,7 +216,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   if (w.wqkv) {
     product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}});
   } else {
-    product("q k v", layer, Buf::kNormed,
+    product(spec.stores ? "q k v" : "q", layer, Buf::kNormed,
             {{&w.wq, {Buf::kQkv, 0}}, {&w.wk, {Buf::kQkv, spec.k_column}}, {&w.wv, {Buf::kQkv, spec.v_column}}});
   }
   if (options.whole_qk_norm) {
@@ -192,8 +225,9 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
     whole.attention.q_norm = &w.q_norm;
     whole.attention.k_norm = &w.k_norm;
   }
-  add(qkv_step, "rope+store", layer).attention = spec;
-  if (layer == config_.n_layers - 1) plan_.n_steps_to_store = plan_.steps.size();
+  add(qkv_step, spec.stores ? "rope+store" : "rope q", layer).attention = spec;
+  need(Buf::kQkv, spec.v_column + spec.n_kv_heads * spec.v_dim);
+  if (spec.stores) plan_.n_steps_to_store = plan_.steps.size();
   attend(spec, layer);
   Step& quantize = add(quantize_step, "quantize", layer);
   quantize.in = Buf::kAttended;
@@ -208,6 +242,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
 /// In the last layer of the rows that want outputs only, which become all rows.
 void PlanBuilder::attend(const AttentionSpec& spec, int64_t layer) {
   const bool last = layer == config_.n_layers - 1;
+  if (last) plan_.n_steps_to_gather = plan_.steps.size();
   if (last) add(gather_step, "gather outputs", layer);
   Step& step = add(attention_step, "attention", layer);
   step.attention = spec;
@@ -264,19 +299,45 @@ void PlanBuilder::mlp(const LayerWeights& w, int64_t layer, MlpOptions options) 
   mlp_down(w, layer, options);
 }
 
+void PlanBuilder::shared_expert(const LayerWeights& w, int64_t layer, Activation activation) {
+  Step& act = add(gated_act_step, name_of(activation), layer);
+  act.activation = activation;
+  act.in = Buf::kGate;
+  act.k = w.shared_down.n_in;
+  act.forms = forms_of({&w.shared_down});
+  product("shared down", layer, Buf::kGate, {{&w.shared_down, {Buf::kShared, 0}}});
+}
+
+/// Of rows that have been normed and routed.
+void PlanBuilder::experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation) {
+  const auto is_float = [](const Matrix& m) { return kernels::activation_form(m.type) == kernels::ActForm::kF32; };
+  if (is_float(w.expert_gate) || is_float(w.expert_up)) {
+    need(Buf::kExpertIn, spec.dim);
+    need(Buf::kWaveIn, spec.dim);
+  }
+  add(route_step, "route", layer).moe = spec;
+  add_experts(w, layer, spec, activation);
+  add(combine_step, "sum of experts", layer).moe = spec;
+  branch_pending_ = true;
+}
+
+MoeSpec PlanBuilder::moe_spec(const LayerWeights& w) const {
+  return {.routing = routing_of(config_, w),
+          .n_experts = config_.n_experts,
+          .n_used = config_.n_used_experts,
+          .router_bias = present(w.b_router),
+          .gate_bias = present(w.b_expert_gate),
+          .up_bias = present(w.b_expert_up),
+          .down_bias = present(w.b_expert_down),
+          .shared = static_cast<bool>(w.shared_down),
+          .dim = w.expert_gate.n_in,
+          .ff = w.expert_down.n_in,
+          .in_forms = forms_of({&w.expert_gate, &w.expert_up}),
+          .ff_forms = forms_of({&w.expert_down})};
+}
+
 void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) {
-  MoeSpec spec{.routing = routing_of(config_, w),
-               .n_experts = config_.n_experts,
-               .n_used = config_.n_used_experts,
-               .router_bias = present(w.b_router),
-               .gate_bias = present(w.b_expert_gate),
-               .up_bias = present(w.b_expert_up),
-               .down_bias = present(w.b_expert_down),
-               .shared = static_cast<bool>(w.shared_down),
-               .dim = w.expert_gate.n_in,
-               .ff = w.expert_down.n_in,
-               .in_forms = forms_of({&w.expert_gate, &w.expert_up}),
-               .ff_forms = forms_of({&w.expert_down})};
+  MoeSpec spec = moe_spec(w);
   if (w.shared_weight) spec.shared_weight_column = w.router.padded_out();
   norm(&w.ffn_norm, w.b_ffn_norm, layer,
        forms_of({&w.router, &w.shared_weight, &w.expert_gate, &w.expert_up, &w.shared_gate, &w.shared_up}));
@@ -285,23 +346,24 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
            {&w.shared_weight, {Buf::kRouter, spec.shared_weight_column}},
            {&w.shared_gate, {Buf::kGate, 0}},
            {&w.shared_up, {Buf::kUp, 0}}});
-  if (spec.shared) {
-    Step& shared_act = add(gated_act_step, name_of(options.activation), layer);
-    shared_act.activation = options.activation;
-    shared_act.in = Buf::kGate;
-    shared_act.k = w.shared_down.n_in;
-    shared_act.forms = forms_of({&w.shared_down});
-    product("shared down", layer, Buf::kGate, {{&w.shared_down, {Buf::kShared, 0}}});
-  }
-  const auto is_float = [](const Matrix& m) { return kernels::activation_form(m.type) == kernels::ActForm::kF32; };
-  if (is_float(w.expert_gate) || is_float(w.expert_up)) {
-    need(Buf::kExpertIn, spec.dim);
-    need(Buf::kWaveIn, spec.dim);
-  }
-  add(route_step, "route", layer).moe = spec;
-  add_experts(w, layer, spec, options.activation);
-  add(combine_step, "sum of experts", layer).moe = spec;
-  branch_pending_ = true;
+  if (spec.shared) shared_expert(w, layer, options.activation);
+  experts(w, layer, spec, options.activation);
+}
+
+void PlanBuilder::moe_beside_dense(const LayerWeights& w, int64_t layer, MoeOptions options) {
+  MoeSpec spec = moe_spec(w);
+  spec.routing.logit_scale = 1 / __builtin_sqrtf(static_cast<float>(config_.dim));
+  spec.routing.expert_scale = present(w.expert_scale);
+  spec.post_gain = &w.post_expert_norm;
+  spec.post_shared_gain = &w.post_shared_norm;
+  norm(&w.router_norm, {}, layer, forms_of({&w.router}));
+  product("router", layer, Buf::kNormed, {{&w.router, {Buf::kRouter, 0}}});
+  norm(&w.ffn_norm, {}, layer, forms_of({&w.shared_gate, &w.shared_up}));
+  product("shared gate up", layer, Buf::kNormed, {{&w.shared_gate, {Buf::kGate, 0}}, {&w.shared_up, {Buf::kUp, 0}}});
+  shared_expert(w, layer, options.activation);
+  norm(&w.expert_norm, {}, layer, spec.in_forms);
+  experts(w, layer, spec, options.activation);
+  post_gain_ = &w.post_ffn_norm;
 }
 
 Status PlanBuilder::finish() {

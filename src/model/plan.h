@@ -34,16 +34,17 @@ enum class Buf {
   kAbsorbed,  ///< The same: what is multiplied by cached rows.
   kRouter,
   kResidual,
-  kParallel,  ///< What attention gives where the feed-forward beside it has not been added either.
-  kShared,    ///< What the shared expert gives.
-  kSelected,  ///< Positions that a query sees, int32, ascending; row 0 stays the first of the chunk.
-  kExpertIn,  ///< What experts multiply, where that is f32.
+  kParallel,     ///< What attention gives where the feed-forward beside it has not been added either.
+  kShared,       ///< What the shared expert gives.
+  kLayerInputs,  ///< What each layer adds at its end, of all of them.
+  kSelected,     ///< Positions that a query sees, int32, ascending; row 0 stays the first of the chunk.
+  kExpertIn,     ///< What experts multiply, where that is f32.
   kExpertOut,
   kWaveIn,  ///< As kExpertIn.
   kWaveGate,
   kWaveUp,
 };
-inline constexpr int kBufs = 18;
+inline constexpr int kBufs = 19;
 
 /// What a buffer has a row for.
 enum class RowsOf {
@@ -81,9 +82,12 @@ struct AttentionSpec {
   bool values_in_keys = false;                       ///< V is the first v_dim dimensions of K.
   const Vector *bq = nullptr, *bk = nullptr, *bv = nullptr, *bqkv = nullptr, *q_norm = nullptr, *k_norm = nullptr;
   const Vector* sinks = nullptr;
-  bool late_norm = false;  ///< q_norm and k_norm come after the rotation.
-  float value_scale = 0;   ///< Multiplies values; 0: none.
-  float temperature = 0;   ///< Queries at position p times 1 + temperature * log(1 + floor(p / temperature_length)).
+  bool stores = true;           ///< Otherwise K and V are another layer's.
+  bool values_of_keys = false;  ///< V is what K is before its norm and rotation.
+  bool value_norm = false;      ///< Of each head of V, without a gain.
+  bool late_norm = false;       ///< q_norm and k_norm come after the rotation.
+  float value_scale = 0;        ///< Multiplies values; 0: none.
+  float temperature = 0;  ///< Queries at position p times 1 + temperature * log(1 + floor(p / temperature_length)).
   int64_t temperature_length = 0;
   KvLayout::Layer kv;
   int64_t most_seen = 0;  ///< Positions of Buf::kSelected that a query sees at most; 0: it sees all.
@@ -120,8 +124,10 @@ struct Routing {
   Gating gating = Gating::kSoftmax;
   bool renormalize = false;
   float scale = 1;
+  float logit_scale = 0;  ///< Multiplies logits; 0: none.
   int64_t n_groups = 1, n_used_groups = 1, group_best = 2;
   const Vector* selection_bias = nullptr;
+  const Vector* expert_scale = nullptr;  ///< Multiplies the weight of each expert in the end.
 };
 
 /// Which forms of the activations a step leaves behind for the products that follow; f32 is always there.
@@ -136,6 +142,7 @@ struct MoeSpec {
   int64_t n_experts = 0, n_used = 0;
   const Vector* router_bias = nullptr;
   const ExpertVector *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
+  const Vector *post_gain = nullptr, *post_shared_gain = nullptr;  ///< Norms of the experts' sum and the shared output.
   bool shared = false;               ///< The shared expert's output stands in Buf::kShared.
   int64_t shared_weight_column = 0;  ///< In Buf::kRouter: the logit of its weight. 0: it has none.
   int64_t dim = 0, ff = 0;           ///< Of the experts.
@@ -160,6 +167,7 @@ struct Step {
   bool add_parallel = false;  ///< Before that: residual += parallel (+ bias).
   const Vector *branch_bias = nullptr, *parallel_bias = nullptr;
   const Vector* post_gain = nullptr;
+  const Vector* layer_scale = nullptr;  ///< And then: residual *= its one value.
   AttentionSpec attention{};
   LatentSpec latent{};
   IndexSpec indexer{};  ///< n_heads 0: the layer has none.
@@ -167,10 +175,13 @@ struct Step {
   bool outputs_only = false;  ///< Attention for output rows only, which become all rows; its selection likewise.
   Activation activation = Activation::kSilu;
   kernels::Xielu xielu{};
+  Buf up = Buf::kUp;
+  int64_t up_column = 0;
   bool fused = false;  ///< Of a gated activation: up stands behind gate in Buf::kGate.
   const Vector *gate_bias = nullptr, *up_bias = nullptr;
   MoeSpec moe{};
-  const Matrix* positions = nullptr;  ///< Of the embedding: a row for each position, which is added.
+  const Matrix* layer_inputs = nullptr;  ///< Of the layers' own inputs: the table of what is looked up.
+  const Matrix* positions = nullptr;     ///< Of the embedding: a row for each position, which is added.
 };
 
 /// What the blocks of experts of all layers need together.
@@ -188,6 +199,7 @@ struct Plan {
   std::vector<RopeTable> ropes;
   std::vector<Step> steps;
   std::vector<size_t> expert_steps;  ///< Those that take all rows of a call at once; the others go by chunks of rows.
+  size_t n_steps_to_gather = 0;      ///< The steps before that from which on only rows with outputs are in flight.
   size_t n_steps_to_store = 0;       ///< The steps that a call without outputs runs: up to the last layer's K and V.
   Target head;                       ///< The output matrix.
   const Vector* output_bias = nullptr;
@@ -226,6 +238,7 @@ struct AttentionOptions {
   bool whole_qk_norm = false;  ///< The same on the whole vectors of q and k, which have no biases.
   bool rotate = true;          ///< Positions turn q and k; in some families not in all layers.
   bool temperature = false;    ///< Queries grow with the position (ModelConfig::attn_temperature).
+  bool value_norm = false;     ///< Norm of each head of V, without a gain.
   bool post_norm = false;      ///< Norm of the block's output before it is added.
   bool sinks = false;          ///< A logit per head that takes part in the softmax and has no value.
   /// The feed-forward that follows reads what this block has read, not what it adds: with a norm of its own where the
@@ -258,6 +271,11 @@ class PlanBuilder {
 
   /// Experts chosen by a router, and a shared one where the layer has its tensors.
   void moe(const LayerWeights& w, int64_t layer, MoeOptions options);
+  /// The same where the shared one is a dense block: it, the router and the experts each read through a norm of their
+  /// own, and what the two blocks give is normed before it is added up, and then again.
+  void moe_beside_dense(const LayerWeights& w, int64_t layer, MoeOptions options);
+  /// What a layer does last: adds its own input, through a gate, and scales what goes on; where it has the tensors.
+  void end_layer(const LayerWeights& w, int64_t layer);
   /// One or the other, as the layer has it.
   void feed_forward(const LayerWeights& w, int64_t layer) { w.router ? moe(w, layer, {}) : gated_mlp(w, layer, {}); }
 
@@ -280,6 +298,10 @@ class PlanBuilder {
   void select(const IndexSpec& index, int64_t layer);
   Step& heads_step(StepFn run, const char* name, int64_t layer, Buf in, const HeadsSpec& heads, const Matrix& w);
   void head_product(const char* name, int64_t layer, HeadsSpec heads, const Matrix& w, Buf out);
+  MoeSpec moe_spec(const LayerWeights& w) const;
+  void shared_expert(const LayerWeights& w, int64_t layer, Activation activation);
+  void experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
+  void begin_layer_inputs();
   void add_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
   void add_target(Step& step, const Matrix& w, Buf out, int64_t column);
   Forms forms_of(std::initializer_list<const Matrix*> matrices) const;
@@ -292,7 +314,7 @@ class PlanBuilder {
   Status status_ = Ok{};
   bool branch_pending_ = false, parallel_pending_ = false;
   const Vector *branch_bias_ = nullptr, *parallel_bias_ = nullptr;
-  const Vector* post_gain_ = nullptr;
+  const Vector *post_gain_ = nullptr, *layer_scale_ = nullptr;
 };
 
 /// Builds the plan of a model whose weights need not have been read yet. kUnsupported: names the tensor.

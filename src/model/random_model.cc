@@ -38,13 +38,13 @@ class RandomModelWriter {
   Result<std::string> write() {
     add_keys();
     for (const GlobalTensorSpec& spec : config_.arch->globals) {
-      if (spec.need != Need::kRequired) continue;
+      if (is_optional(spec.need) || !may_have(spec.need, config_, 0)) continue;
       STOKER_TRY_STATUS(
           add(std::string(spec.name), std::holds_alternative<Matrix Weights::*>(spec.slot), spec.rows, spec.cols, 0));
     }
     for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
       for (const TensorSpec& spec : config_.arch->tensors) {
-        if (spec.need == Need::kOptional || !may_have(spec.need, config_, layer)) continue;
+        if (is_optional(spec.need) || !may_have(spec.need, config_, layer)) continue;
         const bool stacked = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
                              std::holds_alternative<ExpertVector LayerWeights::*>(spec.slot);
         const bool matrix = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
@@ -124,6 +124,7 @@ Result<std::string> random_model(ModelConfig config, int64_t n_layers, int64_t v
                                                       " tokens; wanted 1 to 64 and 1 to 65536")};
   }
   config.n_layers = config.n_file_layers = n_layers;
+  config.n_shared_kv = 0;
   config.sliding.resize(static_cast<size_t>(n_layers));
   for (PerLayer* sizes : {&config.n_heads, &config.n_kv_heads, &config.ff_dim}) sizes->values.resize(1);
   config.n_vocab = vocab;

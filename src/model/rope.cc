@@ -33,7 +33,7 @@ std::vector<double> yarn_ramp(const ModelConfig& config, double base) {
 Status apply_factors(const Vector& factors, RopeTable& table) {
   for (size_t i = 0; i < table.frequency.size(); ++i) {
     const float factor = factors.data[i];
-    if (!(factor > 0) || factor > 1e6f) {
+    if (!(factor > 0) || factor > 1e30f) {
       return Error{ErrorCode::kCorrupt,
                    str_cat("tensor ", factors.name, ": entry ", i, " is ", factor, ", wanted a positive number")};
     }
@@ -56,8 +56,9 @@ void RopeTable::at(int64_t position, float* cos, float* sin) const noexcept {
 Result<RopeTable> make_rope(const ModelConfig& config, const Weights& weights, bool sliding, int64_t context) {
   RopeTable table;
   const auto base = static_cast<double>(sliding ? config.rope_base_swa : config.rope_base);
-  const auto dims = static_cast<double>(config.rope_dims);
-  for (int64_t i = 0; i < config.rope_dims / 2; ++i) {
+  const int64_t n_dims = config.rope_dims_of(sliding);
+  const auto dims = static_cast<double>(n_dims);
+  for (int64_t i = 0; i < n_dims / 2; ++i) {
     table.frequency.push_back(1 / math::pow(base, 2 * static_cast<double>(i) / dims));
   }
   if (sliding && config.rope_swa_plain) return table;

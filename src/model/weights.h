@@ -49,6 +49,12 @@ struct ExpertVector : Vector {
 /// The tensors of one layer. A family's table says which of them it has; the others stay empty.
 struct LayerWeights {
   Vector attn_norm, post_attn_norm, ffn_norm, post_ffn_norm;
+  Vector router_norm, expert_norm;            ///< Of what the router and the experts read, where that differs.
+  Vector post_shared_norm, post_expert_norm;  ///< Of what the shared expert and the others give.
+  Vector expert_scale;                        ///< Multiplies the weight of each expert.
+  Matrix input_gate, input_proj;              ///< Of the layer's own input: [width, model], [model, width].
+  Vector input_norm;
+  Vector layer_scale;  ///< One value, which multiplies all that goes on from the layer.
   Vector b_attn_norm, b_ffn_norm;
   Matrix wq, wk, wv, wqkv, wo;
   Vector bq, bk, bv, bqkv, bo;
@@ -74,9 +80,12 @@ struct LayerWeights {
 };
 
 struct Weights {
-  Matrix embedding;  ///< [n_vocab, dim]
-  Matrix positions;  ///< [context_length, dim]: added to the embeddings, where the family has them.
-  Matrix output;     ///< [n_vocab, dim]; shares the bytes of `embedding` when the file ties them.
+  Matrix embedding;         ///< [n_vocab, dim]
+  Matrix positions;         ///< [context_length, dim]: added to the embeddings, where the family has them.
+  Matrix layer_inputs;      ///< [n_vocab, layers * width]: looked up by token, for each layer.
+  Matrix layer_input_proj;  ///< [layers * width, dim]: the same out of the embedding.
+  Vector layer_input_norm;  ///< [width]
+  Matrix output;            ///< [n_vocab, dim]; shares the bytes of `embedding` when the file ties them.
   Vector output_norm, b_output_norm, output_bias;
   Vector rope_factors, rope_long, rope_short;  ///< [rope_dims / 2] divisors of the rotation frequencies.
   std::vector<LayerWeights> layers;

@@ -29,7 +29,9 @@ SHORT = (
     # Experts: sinks, clamps, biases; a shared one; sigmoid gating, groups, dense layers; multipliers.
     "gpt-oss-mxfp4 qwen2moe glm4moe-groups granitemoe "
     # Latents: of f32 and of int8, keys transposed at load, selected ones.
-    "deepseek2 deepseek2-joined-q8_0 glm-dsa deepseek32"
+    "deepseek2 deepseek2-joined-q8_0 glm-dsa deepseek32 "
+    # Heads of two sizes, shared keys, inputs of layers; experts beside a dense block.
+    "gemma4 gemma4-moe"
 ).split()
 
 

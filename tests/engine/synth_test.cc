@@ -265,6 +265,11 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"phi-2", 2.78e9},
                                                    {"gpt2", 124.4e6},
                                                    {"deepseek-v2-lite", 15.7e9},
+                                                   // Published are 5.1e9 and 8e9 with what sees and hears.
+                                                   {"gemma4-e2b", 4.63e9},
+                                                   {"gemma4-e4b", 7.46e9},
+                                                   {"gemma4-26b-a4b", 25.2e9},
+                                                   {"gemma4-31b", 30.7e9},
                                                    {"deepseek-v3", 671e9},
                                                    {"deepseek-v3.2", 672e9},
                                                    {"glm-5", 744e9},

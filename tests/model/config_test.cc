@@ -259,6 +259,25 @@ TEST(Config, Indexers) {
   expect_refused("deepseek32", {{"expert_gating_func", std::nullopt}}, {"expert_gating_func is missing"});
 }
 
+TEST(Config, LayersOfTwoKinds) {
+  const auto config = read("gemma4", {});
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->k_dim_of(2), 16);
+  EXPECT_EQ(config->k_dim_of(3), 24);
+  EXPECT_EQ(config->kv_layer(1), 1);
+  EXPECT_EQ(config->kv_layer(4), 2);  // the last that slides as it does
+  EXPECT_EQ(config->kv_layer(6), 3);
+  EXPECT_EQ(config->attn_scale, 1);
+  const std::string pattern = "attention.sliding_window_pattern", shared = "attention.shared_kv_layers";
+  expect_refused("gemma4", {{pattern, std::nullopt}}, {"gemma4." + pattern, "missing"});
+  expect_refused("gemma4", {{shared, u32(7)}}, {shared, "no layer before layer 0"});
+  expect_refused("gemma4", {{shared, u32(4)}}, {shared, "no layer before layer 3"});  // the first that sees everything
+  expect_refused("gemma4", {{"attention.key_length_swa", u32(20)}}, {"20", "multiples of 8"});
+  expect_refused("gemma4", {{"rope.dimension_count_swa", u32(18)}}, {"rope.dimension_count_swa is 18"});
+  expect_refused("gemma4", {{"expert_count", u32(8)}, {"expert_used_count", u32(2)}},
+                 {"expert_feed_forward_length is missing"});
+}
+
 /// How YaRN scales scores and rotations, at the sizes of published models.
 TEST(Config, LatentScale) {
   const auto scaled = [](const std::string& arch, const char* type, double factor, double log_multiplier) {

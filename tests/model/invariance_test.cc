@@ -36,7 +36,7 @@ const std::vector<std::string>& models() {
                                                  "bailingmoe2",     "dots1",         "minimax-m2",
                                                  "cohere2",         "mistral3",      "starcoder2",
                                                  "deepseek2",       "mistral4",      "deepseek2-joined-q8_0",
-                                                 "glm-dsa"};
+                                                 "glm-dsa",         "gemma4"};
   return names;
 }
 
@@ -45,7 +45,7 @@ const std::vector<std::string>& models_in_short() {
   static const std::vector<std::string> names = {
       "command-r",   "glm4",  "mistral3-experts", "olmo2-window",     "phi3",       "phi3-window", "smollm3",
       "hunyuan-moe", "hy_v3", "phimoe",           "gptneox",          "falcon-40b", "gpt2",        "stablelm-12b",
-      "apertus",     "mimo2", "exaone-moe",       "minicpm-defaults", "deepseek32"};
+      "apertus",     "mimo2", "exaone-moe",       "minicpm-defaults", "deepseek32", "gemma4-moe"};
   return names;
 }
 
@@ -367,7 +367,7 @@ SparseOutputs sparse_outputs(const std::string& name, int64_t chunk_rows) {
 }
 
 TEST(InvarianceChunks, OutputsOfSomeRows) {
-  for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe", "deepseek2", "glm-dsa"}) {
+  for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe", "deepseek2", "glm-dsa", "gemma4", "gemma4-moe"}) {
     const SparseOutputs want = sparse_outputs(name, 0);
     ASSERT_EQ(want.logits.size(), 3u);
     ASSERT_EQ(want.hidden.size(), 70u);
@@ -476,7 +476,7 @@ TEST_P(Streamed, LongPromptReadsEachExpertOnce) {
 
 INSTANTIATE_TEST_SUITE_P(Tiny, Streamed,
                          ::testing::Values("mixtral", "olmoe", "qwen2moe", "qwen3moe", "gpt-oss-mxfp4", "deepseek2",
-                                           "glm-dsa"),
+                                           "glm-dsa", "gemma4-moe"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -565,7 +565,8 @@ INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
                          ::testing::Values("llama", "llama-fused-qkv", "qwen2", "gemma3", "granite", "mix-qwen2",
                                            "tied-q6_k", "phi3", "starcoder2", "cohere2", "phi2", "falcon-40b",
                                            "deepseek", "glm4moe-groups", "ernie4_5-moe-step", "gpt-oss-mxfp4",
-                                           "deepseek2", "deepseek2-q8_0", "deepseek2-joined-q8_0", "glm-dsa"),
+                                           "deepseek2", "deepseek2-q8_0", "deepseek2-joined-q8_0", "glm-dsa", "gemma4",
+                                           "gemma4-moe"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -8,21 +8,21 @@ namespace stoker::model {
 
 extern const Arch kApertus, kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR,
     kDeepseek, kDeepseek2, kDeepseek32, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe, kFalcon, kGemma,
-    kGemma2, kGemma3, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3,
+    kGemma2, kGemma3, kGemma4, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3,
     kHunyuanDense, kHunyuanMoe, kInternLm2, kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron,
     kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen3Vl,
     kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
 
 namespace {
 constexpr const Arch* kArchs[] = {
-    &kApertus,    &kArcee,     &kBaichuan,  &kBailingMoe, &kBailingMoe2, &kChatGlm,    &kCodeShell,  &kCohere2,
-    &kCommandR,   &kDeepseek,  &kDeepseek2, &kDeepseek32, &kDots1,       &kErnie45,    &kErnie45Moe, &kExaone,
-    &kExaone4,    &kExaoneMoe, &kFalcon,    &kGemma,      &kGemma2,      &kGemma3,     &kGlm4,       &kGlm4Moe,
-    &kGlmDsa,     &kGpt2,      &kGptNeoX,   &kGptOss,     &kGranite,     &kGraniteMoe, &kHunyuan3,   &kHunyuanDense,
-    &kHunyuanMoe, &kInternLm2, &kLlama,     &kMimo2,      &kMinimaxM2,   &kMiniCpm,    &kMistral3,   &kMistral4,
-    &kNemotron,   &kOlmo2,     &kOlmoe,     &kOrion,      &kPhi2,        &kPhi3,       &kPhiMoe,     &kQwen,
-    &kQwen2,      &kQwen2Moe,  &kQwen2Vl,   &kQwen3,      &kQwen3Moe,    &kQwen3Vl,    &kQwen3VlMoe, &kSeedOss,
-    &kSmolLm3,    &kStableLm,  &kStarCoder, &kStarCoder2, &kXverse};
+    &kApertus,      &kArcee,      &kBaichuan,  &kBailingMoe, &kBailingMoe2, &kChatGlm,   &kCodeShell,  &kCohere2,
+    &kCommandR,     &kDeepseek,   &kDeepseek2, &kDeepseek32, &kDots1,       &kErnie45,   &kErnie45Moe, &kExaone,
+    &kExaone4,      &kExaoneMoe,  &kFalcon,    &kGemma,      &kGemma2,      &kGemma3,    &kGemma4,     &kGlm4,
+    &kGlm4Moe,      &kGlmDsa,     &kGpt2,      &kGptNeoX,    &kGptOss,      &kGranite,   &kGraniteMoe, &kHunyuan3,
+    &kHunyuanDense, &kHunyuanMoe, &kInternLm2, &kLlama,      &kMimo2,       &kMinimaxM2, &kMiniCpm,    &kMistral3,
+    &kMistral4,     &kNemotron,   &kOlmo2,     &kOlmoe,      &kOrion,       &kPhi2,      &kPhi3,       &kPhiMoe,
+    &kQwen,         &kQwen2,      &kQwen2Moe,  &kQwen2Vl,    &kQwen3,       &kQwen3Moe,  &kQwen3Vl,    &kQwen3VlMoe,
+    &kSeedOss,      &kSmolLm3,    &kStableLm,  &kStarCoder,  &kStarCoder2,  &kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -166,16 +166,15 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
     case Dim::kVocab:
       return config.n_vocab;
     case Dim::kQ:
-      return config.n_heads[layer] * config.k_dim;
+      return config.n_heads[layer] * config.k_dim_of(layer);
     case Dim::kK:
-      return config.n_kv_heads[layer] * config.k_dim;
+      return config.n_kv_heads[layer] * config.k_dim_of(layer);
     case Dim::kV:
-      return config.n_kv_heads[layer] * config.v_dim;
+      return config.n_kv_heads[layer] * config.v_dim_of(layer);
     case Dim::kQkv:
-      return (config.n_heads[layer] + config.n_kv_heads[layer]) * config.k_dim +
-             config.n_kv_heads[layer] * config.v_dim;
+      return resolve(Dim::kQ, config, layer) + resolve(Dim::kK, config, layer) + resolve(Dim::kV, config, layer);
     case Dim::kAttnOut:
-      return config.n_heads[layer] * config.v_dim;
+      return config.n_heads[layer] * config.v_dim_of(layer);
     case Dim::kFf:
       return config.ff_dim[layer];
     case Dim::kTwoFf:
@@ -183,7 +182,7 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
     case Dim::kHalfFf:
       return config.ff_dim[layer] / 2;
     case Dim::kHead:
-      return config.k_dim;
+      return config.k_dim_of(layer);
     case Dim::kHeads:
       return config.n_heads[layer];
     case Dim::kKvHeads:
@@ -212,6 +211,10 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.n_heads[layer] * (config.head_k_dim - config.rope_dims + config.head_v_dim);
     case Dim::kHeadsValue:
       return config.n_heads[layer] * config.head_v_dim;
+    case Dim::kLayerInput:
+      return config.layer_input_dim;
+    case Dim::kLayerInputs:
+      return config.layer_input_dim * config.n_layers;
     case Dim::kIndexQ:
       return config.index_heads * config.index_dim;
     case Dim::kIndexKey:

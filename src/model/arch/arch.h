@@ -66,30 +66,36 @@ enum class Dim {
   kLatent,         ///< The latent row that keys and values come out of.
   kLatentAndRope,  ///< The same and the part of keys that is rotated.
   kQLatent,
-  kHeadPlain,   ///< Of a head's query the dimensions that are not rotated.
-  kHeadValue,   ///< Of a head's output.
-  kHeadsQ,      ///< Queries of all heads; of families with latents, as those that follow.
-  kHeadsKV,     ///< Of all heads, one after the other: keys without their rotated part, then values.
-  kHeadsValue,  ///< Outputs of all heads.
-  kIndexQ,      ///< Of an indexer: queries of its heads,
-  kIndexKey,    ///< a key,
-  kIndexHeads,  ///< a number for each head.
+  kHeadPlain,    ///< Of a head's query the dimensions that are not rotated.
+  kHeadValue,    ///< Of a head's output.
+  kHeadsQ,       ///< Queries of all heads; of families with latents, as those that follow.
+  kHeadsKV,      ///< Of all heads, one after the other: keys without their rotated part, then values.
+  kHeadsValue,   ///< Outputs of all heads.
+  kIndexQ,       ///< Of an indexer: queries of its heads,
+  kIndexKey,     ///< a key,
+  kLayerInput,   ///< Of a layer's own input.
+  kLayerInputs,  ///< Of those of all layers.
+  kIndexHeads,   ///< a number for each head.
   kOne,
 };
 
 enum class Need {
   kRequired,
   kOptional,
-  kF32,           ///< Required, and a vector whose file must hold the values as they are.
-  kUnlessFused,   ///< Required unless attn_qkv is there.
-  kDense,         ///< Required in a layer without experts, and unknown in others.
-  kExperts,       ///< Required in a layer with experts.
-  kShared,        ///< The same, if the model has shared experts.
-  kHeadGains,     ///< Required if ModelConfig::head_gains, unknown otherwise.
-  kQLatent,       ///< Required where queries come out of a latent row.
-  kQPlain,        ///< Required where they do not.
-  kUnlessJoined,  ///< Required unless attn_kv_b is there.
-  kIndexer,       ///< Required in a layer that has an indexer, unknown in others.
+  kF32,                 ///< Required, and a vector whose file must hold the values as they are.
+  kUnlessFused,         ///< Required unless attn_qkv is there.
+  kDense,               ///< Required in a layer without experts, and unknown in others.
+  kExperts,             ///< Required in a layer with experts.
+  kShared,              ///< The same, if the model has shared experts.
+  kHeadGains,           ///< Required if ModelConfig::head_gains, unknown otherwise.
+  kQLatent,             ///< Required where queries come out of a latent row.
+  kQPlain,              ///< Required where they do not.
+  kUnlessJoined,        ///< Required unless attn_kv_b is there.
+  kOwnKv,               ///< Required in a layer that attends to keys of its own; of others not read.
+  kOwnKvOptional,       ///< The same, but for being required.
+  kLayerInputs,         ///< Required where layers have inputs of their own.
+  kExpertsUnlessFused,  ///< As kExperts, unless ffn_gate_up_exps is there: of each expert the rows of gate, then of up.
+  kIndexer,             ///< Required in a layer that has an indexer, unknown in others.
 };
 
 /// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols], a
@@ -147,12 +153,21 @@ extern const std::span<const GlobalTensorSpec> kBiasedNormGlobals;
 
 /// The tensor in whose place those of this kind stand; empty: they do not stand for another.
 constexpr std::string_view fused_form(Need need) {
-  return need == Need::kUnlessFused ? "attn_qkv.weight" : need == Need::kUnlessJoined ? "attn_kv_b.weight" : "";
+  return need == Need::kUnlessFused          ? "attn_qkv.weight"
+         : need == Need::kUnlessJoined       ? "attn_kv_b.weight"
+         : need == Need::kExpertsUnlessFused ? "ffn_gate_up_exps.weight"
+                                             : "";
 }
+
+constexpr bool is_optional(Need need) { return need == Need::kOptional || need == Need::kOwnKvOptional; }
+constexpr bool is_of_own_kv(Need need) { return need == Need::kOwnKv || need == Need::kOwnKvOptional; }
 
 /// Whether `layer` may have a tensor of this kind, the fused ones aside.
 inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   if (need == Need::kHeadGains) return config.head_gains;
+  if (is_of_own_kv(need)) return config.kv_layer(layer) == layer;
+  if (need == Need::kLayerInputs) return config.layer_input_dim > 0;
+  if (need == Need::kExpertsUnlessFused) return config.has_experts(layer);
   if (need == Need::kIndexer) return config.has_indexer(layer);
   if (need == Need::kQLatent) return config.q_latent_dim > 0;
   if (need == Need::kQPlain) return config.q_latent_dim == 0;

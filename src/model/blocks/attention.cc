@@ -1,5 +1,6 @@
 // Grouped-query attention over paged K and V.
 #include <algorithm>
+#include <cstring>
 
 #include "base/math.h"
 #include "model/blocks/attention_calls.h"
@@ -55,9 +56,11 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows, int64_t
   const float* v_bias = bias_of(a.bv, a.bqkv, v_at, (a.n_heads + a.n_kv_heads) * a.k_dim + v_at);
   for (int64_t r = rows.row0; r < rows.row0 + rows.n; ++r) {
     float* row = exec.row(Buf::kQkv, r);
-    finish_head(step, exec, {k_bias, gain_of(a, a.k_norm, k_at)}, r, row + a.k_column + k_at);
     float* v = row + a.v_column + v_at;
+    if (a.values_of_keys) std::memcpy(v, row + a.k_column + k_at, static_cast<size_t>(a.v_dim) * sizeof(float));
+    finish_head(step, exec, {k_bias, gain_of(a, a.k_norm, k_at)}, r, row + a.k_column + k_at);
     if (v_bias) t.add(v, v_bias, a.v_dim, v);
+    if (a.value_norm) t.rms_norm(v, nullptr, exec.plan->config->norm_eps, a.v_dim, v);
     if (a.value_scale != 0) t.scale(v, a.value_scale, a.v_dim, v);
   }
   const int64_t stride = exec.stride(Buf::kQkv);
@@ -187,7 +190,7 @@ void qk_norm_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 void qkv_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const AttentionSpec& a = step.attention;
   const auto n_tile_rows = static_cast<int64_t>(exec.tile_rows.size());
-  const int64_t n_store = n_tile_rows * a.n_kv_heads;
+  const int64_t n_store = a.stores ? n_tile_rows * a.n_kv_heads : 0;
   // K and V first: a piece of them is up to 64 rows, a piece of q is one row.
   worker.each(n_store + exec.n_tokens, 1, [&](Range items) {
     for (int64_t item = items.begin; item < items.end; ++item) {

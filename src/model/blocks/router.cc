@@ -98,7 +98,9 @@ void weigh(const float* logits, const MoeSpec& moe, const int32_t* chosen, float
   }
   if (routing.renormalize) sum *= std::max(of_chosen / sum, kSmallestSum);
   for (int64_t i = 0; i < moe.n_used; ++i) {
-    weight[i] = static_cast<float>(value(chosen[i]) / sum * static_cast<double>(routing.scale));
+    double scale = static_cast<double>(routing.scale);
+    if (routing.expert_scale) scale *= static_cast<double>(routing.expert_scale->data[chosen[i]]);
+    weight[i] = static_cast<float>(value(chosen[i]) / sum * scale);
   }
 }
 
@@ -110,6 +112,7 @@ float weight_of_shared(const MoeSpec& moe, const float* logits) noexcept {
 void route_row(const Step& step, Exec& exec, int64_t r) noexcept {
   const MoeSpec& moe = step.moe;
   float* logits = exec.row(Buf::kRouter, r);
+  if (moe.routing.logit_scale != 0) exec.table->scale(logits, moe.routing.logit_scale, moe.n_experts, logits);
   add_vector(*exec.table, moe.router_bias, logits);
   if (!exec.table->all_finite(logits, moe.n_experts)) exec.mark_bad(exec.original_row(r), step);
   Experts& experts = *exec.experts;
@@ -181,7 +184,12 @@ void combine_step(const Step& step, Exec& exec, Worker& worker) noexcept {
       if (moe.down_bias) t.add(e, moe.down_bias->of(experts.expert[i]), dim, e);
       t.add_scaled(experts.weight[i], e, dim, y);
     }
-    if (moe.shared) t.add_scaled(experts.shared_weight[of_call], exec.row(Buf::kShared, r), dim, y);
+    if (moe.post_gain) exec.plan->norm(y, moe.post_gain->data, exec.plan->config->norm_eps, dim, y);
+    if (!moe.shared) continue;
+    float* shared = exec.row(Buf::kShared, r);
+    if (moe.post_shared_gain)
+      exec.plan->norm(shared, moe.post_shared_gain->data, exec.plan->config->norm_eps, dim, shared);
+    t.add_scaled(experts.shared_weight[of_call], shared, dim, y);
   }
 }
 

@@ -29,6 +29,7 @@ void add_branch(const Step& step, Exec& exec, int64_t r) noexcept {
     add(parallel);
   }
   add(branch);
+  if (step.layer_scale) t.scale(residual, step.layer_scale->data[0], dim, residual);
 }
 
 }  // namespace
@@ -160,6 +161,25 @@ void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   }
 }
 
+void layer_inputs_step(const Step& step, Exec& exec, Worker& worker) noexcept {
+  const kernels::Table& t = *exec.table;
+  const Matrix& table = *step.layer_inputs;
+  const auto root = [](int64_t n) { return __builtin_sqrtf(static_cast<float>(n)); };
+  const int64_t n = table.n_in, width = step.k;
+  auto* looked_up = reinterpret_cast<float*>(exec.worker_scratch(worker));
+  const Range rows = worker.share(exec.n_rows);
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    float* x = exec.row(Buf::kLayerInputs, r);
+    t.scale(x, 1 / root(exec.plan->config->dim), n, x);
+    for (float* at = x; at < x + n; at += width)
+      t.rms_norm(at, step.gain->data, exec.plan->config->norm_eps, width, at);
+    t.row[static_cast<size_t>(table.type)](
+        {.w = table.data, .group_bytes = table.group_bytes, .k = n, .row = exec.tokens[r], .out = looked_up});
+    t.add_scaled(root(width), looked_up, n, x);
+    t.scale(x, 1 / root(2), n, x);
+  }
+}
+
 void norm_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
@@ -188,7 +208,7 @@ void gated_act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* gate = exec.row(Buf::kGate, r);
-    float* up = step.fused ? gate + step.k : exec.row(Buf::kUp, r);
+    float* up = step.fused ? gate + step.k : exec.row(step.up, r) + step.up_column;
     add_vector(t, step.gate_bias, gate);
     add_vector(t, step.up_bias, up);
     act(gate, up, step.k, gate);
@@ -214,6 +234,15 @@ void act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   if (worker.index() == 0) point_activations(step, exec);
 }
 
+namespace {
+
+void move_layer_inputs(Exec& exec, int64_t to, int64_t from) noexcept {
+  const auto bytes = static_cast<size_t>(exec.stride(Buf::kLayerInputs)) * sizeof(float);
+  if (bytes > 0 && to != from) std::memcpy(exec.row(Buf::kLayerInputs, to), exec.row(Buf::kLayerInputs, from), bytes);
+}
+
+}  // namespace
+
 void gather_step(const Step&, Exec& exec, Worker& worker) noexcept {
   // Output rows ascend and each moves to a lower place, so moving them in order never overwrites one that is still
   // needed: not of this chunk, nor of a later one.
@@ -224,12 +253,13 @@ void gather_step(const Step&, Exec& exec, Worker& worker) noexcept {
       const int64_t from = exec.output_rows[i] - exec.row0;
       float* to = first + i * exec.stride(Buf::kResidual);
       if (to != exec.row(Buf::kResidual, from)) std::memcpy(to, exec.row(Buf::kResidual, from), bytes);
+      move_layer_inputs(exec, exec.out0 - exec.row0 + i, from);
       exec.bad[i] = exec.bad[from];
     }
   }
   worker.barrier();  // nobody may see the new number of rows before all have left the step before
   if (worker.index() == 0) {
-    for (Buf buf : {Buf::kResidual, Buf::kParallel, Buf::kShared, Buf::kExpertIn}) {
+    for (Buf buf : {Buf::kResidual, Buf::kParallel, Buf::kShared, Buf::kExpertIn, Buf::kLayerInputs}) {
       exec.buffers[static_cast<size_t>(buf)] += (exec.out0 - exec.row0) * exec.stride(buf);
     }
     exec.row0 = exec.out0;

@@ -15,13 +15,17 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
   KvLayout layout;
   layout.type = type;
   for (int64_t i = 0; i < config.n_layers; ++i) {
+    if (const int64_t donor = config.kv_layer(i); donor != i) {
+      layout.layers.push_back(layout.layers[static_cast<size_t>(donor)]);
+      continue;
+    }
     const StateKind latent = config.index_top_k > 0 ? StateKind::kLatentRows : StateKind::kLatent;
     Layer layer{.kind = config.latent_dim > 0 ? latent : StateKind::kHeads,
                 .n_heads = config.n_kv_heads[i],
                 .offset = layout.page_bytes};
-    layer.k_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.k_dim)), 64);
+    layer.k_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.k_dim_of(i))), 64);
     if (layer.kind == StateKind::kHeads) {
-      layer.v_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.v_dim)), 64);
+      layer.v_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.v_dim_of(i))), 64);
     }
     layout.page_bytes += layer.bytes();
     layout.layers.push_back(layer);

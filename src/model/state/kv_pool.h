@@ -45,7 +45,7 @@ struct KvLayout {
     int64_t bytes() const { return n_heads * (k_tile_bytes + v_tile_bytes); }
   };
   kernels::KvType type = kernels::KvType::kF16;
-  std::vector<Layer> layers;
+  std::vector<Layer> layers;      ///< One that attends to keys of an earlier one is that.
   std::vector<Layer> index_keys;  ///< By layer, n_heads 0 where it has none; empty where no layer has any.
   int64_t page_bytes = 0;
 
