@@ -48,6 +48,8 @@ std::string memory_table(const PlanText& p) {
   const auto add = [&](std::string_view more) { what += str_cat(what.empty() ? "" : ", and ", more); };
   if (r.n_units > 0) add(str_cat(r.n_units, " parts of layers, which each pass reads"));
   if (embedding && r.placement.residency.read_embedding) add("the embedding, of which each token reads a row");
+  const bool inputs = static_cast<bool>(p.engine.model().weights().layer_inputs);
+  if (inputs && r.placement.residency.read_embedding) add("inputs of the layers, of which each token reads a row");
   out += str_cat("On disk stay ", format_bytes(r.streamed_bytes), ": ", what, ".\n");
   if (!streams(r)) return out;
   out += line(

@@ -114,7 +114,8 @@ CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64
   }
   if (rows.outputs > 0) add_product(*plan.head.w, static_cast<double>(rows.outputs), sums);
   const model::Matrix& embedding = model.weights().embedding;
-  sums.embedding_bytes = static_cast<double>(embedding.group_bytes * rows.all) / 16;
+  const model::Matrix& inputs = model.weights().layer_inputs;  // group_bytes 0 where there are none
+  sums.embedding_bytes = static_cast<double>((embedding.group_bytes + inputs.group_bytes) * rows.all) / 16;
   return sums;
 }
 

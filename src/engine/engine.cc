@@ -308,6 +308,7 @@ Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_
   options.experts = model_->experts();
   options.units = model_->unit_store();
   options.embedding = model_->embedding_reader();
+  options.layer_inputs = model_->layer_input_reader();
   STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_, options));
   load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return Ok{};

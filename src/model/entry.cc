@@ -40,7 +40,8 @@ Result<std::unique_ptr<Decoder>> Decoder::from_file(const gguf::File& file, Opti
   STOKER_TRY(d.runner_, Runner::create(d.model_->plan(), *d.pool_, d.ledger_,
                                        {.max_rows = options.max_rows,
                                         .experts = d.model_->experts(),
-                                        .embedding = d.model_->embedding_reader()}));
+                                        .embedding = d.model_->embedding_reader(),
+                                        .layer_inputs = d.model_->layer_input_reader()}));
   return decoder;
 }
 

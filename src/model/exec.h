@@ -138,6 +138,7 @@ struct Exec {
 
   int64_t row0 = 0;      ///< The chunk's first row in flight, among those of the call.
   int64_t out0 = 0;      ///< What it is once the outputs are gathered.
+  int64_t token0 = 0;    ///< What row0 was at the start.
   int64_t n_tokens = 0;  ///< Rows at the start.
   int64_t n_rows = 0;    ///< Rows now in flight: n_tokens, after the last layer's gather n_outputs.
   int64_t n_outputs = 0;
@@ -157,9 +158,10 @@ struct Exec {
   kernels::Activations activations{};  ///< What the products of the next step read.
   Experts* experts = nullptr;          ///< One for all chunks of the call.
 
-  const EmbeddingReader* embedding = nullptr;  ///< Null: it is in memory.
-  UnitStream* units = nullptr;                 ///< Brings the matrices that are not.
-  int branch_added = -1;                       ///< The step whose branch has been added (add_branch_step).
+  const EmbeddingReader* embedding = nullptr;     ///< Null: it is in memory.
+  const EmbeddingReader* layer_inputs = nullptr;  ///< Null: they are.
+  UnitStream* units = nullptr;                    ///< Brings the matrices that are not.
+  int branch_added = -1;                          ///< The step whose branch has been added (add_branch_step).
   ReadErrors* errors = nullptr;
 
   uint8_t* bad = nullptr;        ///< [n_rows]: set when a quantizer met a value that is not finite.
@@ -184,6 +186,8 @@ struct Exec {
   }
   /// The row at the start of the call that `r` of the chunk was.
   int64_t original_row(int64_t r) const { return gathered ? output_rows[r] : row0 + r; }
+  /// The token of the chunk that row `r` is of.
+  int64_t token(int64_t r) const { return gathered ? output_rows[r] - token0 : r; }
   /// Heads of one row may be marked by several workers at once.
   void mark_bad(int64_t original, const Step& step) const { mark(original, step.index + 1); }
   /// What the row needs in this step could not be read; `errors` says why.

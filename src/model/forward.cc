@@ -93,7 +93,7 @@ Runner::Chunk& Runner::next_chunk() {
   const auto from_here = [](const auto& all) { return Range{count(all), count(all)}; };
   Chunk& chunk = chunks_.emplace_back();
   chunk.exec = exec_;
-  chunk.exec.row0 = count(tokens_);
+  chunk.exec.row0 = chunk.exec.token0 = count(tokens_);
   chunk.exec.out0 = count(output_rows_);
   chunk.spans = from_here(spans_);
   chunk.output_spans = from_here(output_spans_);

@@ -87,11 +87,12 @@ class Runner {
     /// Per worker, for what attention over a long sequence leaves for others to merge: what does not fit goes in
     /// rounds. 512 KiB are 121 tiles with 4 queries of 256 dimensions. At least three tiles are always there.
     int64_t parts_bytes = 512 << 10;
-    ExpertStore* experts = nullptr;               ///< Where they are streamed. Must outlive the runner, as the next.
-    LookaheadUse lookahead = LookaheadUse::kOff;  ///< With `experts`.
-    ExpertStore* units = nullptr;                 ///< Where units are streamed; for this runner alone.
-    const EmbeddingReader* embedding = nullptr;   ///< Where it is read by row.
-    bool keep_routes = false;                     ///< For `routes`, at 4 bytes per row, layer and expert chosen.
+    ExpertStore* experts = nullptr;                 ///< Where they are streamed. Must outlive the runner, as the next.
+    LookaheadUse lookahead = LookaheadUse::kOff;    ///< With `experts`.
+    ExpertStore* units = nullptr;                   ///< Where units are streamed; for this runner alone.
+    const EmbeddingReader* embedding = nullptr;     ///< Where it is read by row.
+    const EmbeddingReader* layer_inputs = nullptr;  ///< Where these are.
+    bool keep_routes = false;                       ///< For `routes`, at 4 bytes per row, layer and expert chosen.
   };
   static constexpr int64_t kMostRows = 1 << 21;
   /// Bytes of scratch that `create` charges, by name.

@@ -103,7 +103,12 @@ Runner::Sizes Runner::sizes_of(const Plan& plan, const Options& options, int n_w
   const kernels::AttentionPart part(kMostSharingQueries,
                                     static_cast<int>(std::max(plan.config->v_dim, plan.config->v_dim_swa)));
   s.parts = n_workers > 1 ? std::max<int64_t>(options.parts_bytes, 3 * part.total * 4) : 0;
-  const auto row_window = options.embedding ? static_cast<int64_t>(options.embedding->window_bytes()) : 0;
+  const auto window_of = [](const EmbeddingReader* reader) {
+    return reader ? static_cast<int64_t>(reader->window_bytes()) : 0;
+  };
+  // A row of layer inputs stands behind the window that it is read through.
+  const int64_t inputs = plan.row_floats[static_cast<size_t>(Buf::kLayerInputs)] * static_cast<int64_t>(sizeof(float));
+  const int64_t row_window = std::max(window_of(options.embedding), window_of(options.layer_inputs) + inputs);
   s.worker_scratch =
       round_up<int64_t>(std::max({kernels::kMatmulScratchBytes, plan.attention_scratch + s.parts, row_window}), 4096);
   s.scratch = s.worker_scratch * n_workers + plan.select_scratch;
@@ -158,6 +163,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   r.make_segments();
   r.exec_.units = r.units_.get();
   r.exec_.embedding = options.embedding;
+  r.exec_.layer_inputs = options.layer_inputs;
   r.exec_.errors = &r.read_errors_;
   r.output_bias_ = plan.output_bias ? plan.output_bias->data : nullptr;
   r.head_step_.index = static_cast<int>(plan.steps.size());

@@ -274,7 +274,8 @@ Status WeightPlan::note_unused(const gguf::File& file, const ModelConfig& config
 bool WeightPlan::stays_on_disk(const Slot& slot, const Residency& residency) const {
   if (slot.to.of_experts) return residency.stream_experts;
   if (slot.to.unit < residency.units.size()) return residency.units[slot.to.unit];
-  return residency.read_embedding && !weights_->tied && slot.to.matrix == &weights_->embedding;
+  if (!residency.read_embedding || !slot.to.matrix) return false;
+  return slot.to.matrix == &weights_->layer_inputs || (slot.to.matrix == &weights_->embedding && !weights_->tied);
 }
 
 uint64_t WeightPlan::bytes(const Residency& residency) const {
@@ -289,9 +290,9 @@ uint64_t WeightPlan::file_bytes(const Residency& residency) const {
   return sum;
 }
 
-const gguf::TensorInfo* WeightPlan::embedding() const {
-  const auto is_embedding = [&](const Slot& slot) { return slot.to.matrix == &weights_->embedding; };
-  return std::find_if(slots_.begin(), slots_.end(), is_embedding)->tensor;
+const gguf::TensorInfo* WeightPlan::tensor_of(const Matrix& matrix) const {
+  const auto goes_there = [&](const Slot& slot) { return slot.to.matrix == &matrix; };
+  return std::find_if(slots_.begin(), slots_.end(), goes_there)->tensor;
 }
 
 ExpertIndex WeightPlan::expert_index(const ModelConfig& config) const {

@@ -23,8 +23,9 @@ namespace stoker::model {
 /// What stays on disk while the model runs.
 struct Residency {
   bool stream_experts = false;  ///< They come through an ExpertStore.
-  bool read_embedding = false;  ///< An untied embedding is read row by row, as tokens ask for them.
-  std::vector<bool> units{};    ///< Which of WeightPlan::units come through a ring of slots; empty: none of them.
+  bool read_embedding =
+      false;                  ///< An untied embedding and inputs of layers are read row by row, as tokens ask for them.
+  std::vector<bool> units{};  ///< Which of WeightPlan::units come through a ring of slots; empty: none of them.
   int64_t ring_slots = kFewestRingSlots;
   static constexpr int64_t kFewestRingSlots = 2;  ///< One is read while the other is at work.
   bool streams() const { return stream_experts || streams_units(); }
@@ -51,8 +52,8 @@ class WeightPlan {
   ExpertIndex unit_index(const Residency& residency) const;
   /// The layers with experts and where these lie; empty for a dense model.
   ExpertIndex expert_index(const ModelConfig& config) const;
-  /// The tensor of the embedding.
-  const gguf::TensorInfo* embedding() const;
+  /// The tensor that a matrix of the model comes from, which there must be.
+  const gguf::TensorInfo* tensor_of(const Matrix& matrix) const;
   /// Bytes that each worker reads into while loading.
   uint64_t window_bytes() const { return BulkReader::window_bytes(window_bytes_); }
 

@@ -46,8 +46,11 @@ Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptio
     if (experts_) units.lanes = experts_->lanes();
     STOKER_TRY(unit_store_, ExpertStore::open(file, unit_index(options.residency), table, ledger, units));
   }
+  if (options.residency.read_embedding && weights_.layer_inputs) {
+    layer_input_reader_ = std::make_unique<EmbeddingReader>(file, *weight_plan_->tensor_of(weights_.layer_inputs));
+  }
   if (options.residency.read_embedding && !weights_.tied) {
-    embedding_reader_ = std::make_unique<EmbeddingReader>(file, *weight_plan_->embedding());
+    embedding_reader_ = std::make_unique<EmbeddingReader>(file, *weight_plan_->tensor_of(weights_.embedding));
   }
   return fill_ropes(config_, weights_, context_, plan_);
 }

@@ -69,6 +69,7 @@ class Model {
   ExpertStore* unit_store() const { return unit_store_.get(); }
   /// Null unless the embedding is read by row.
   const EmbeddingReader* embedding_reader() const { return embedding_reader_.get(); }
+  const EmbeddingReader* layer_input_reader() const { return layer_input_reader_.get(); }  ///< The same of these.
   const LoadOptions& options() const { return options_; }
   int64_t context() const { return context_; }
   int64_t vocab_size() const { return config_.n_vocab; }
@@ -89,7 +90,7 @@ class Model {
   ExpertIndex expert_index_;
   Plan plan_;
   std::unique_ptr<ExpertStore> experts_, unit_store_;
-  std::unique_ptr<EmbeddingReader> embedding_reader_;
+  std::unique_ptr<EmbeddingReader> embedding_reader_, layer_input_reader_;
 };
 
 }  // namespace stoker::model

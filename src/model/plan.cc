@@ -239,14 +239,18 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   if (options.post_norm) post_gain_ = &w.post_attn_norm;
 }
 
-/// In the last layer of the rows that want outputs only, which become all rows.
+/// From the last layer that stores keys on of the rows that want outputs only, which become all rows: what others would
+/// give nobody reads.
 void PlanBuilder::attend(const AttentionSpec& spec, int64_t layer) {
-  const bool last = layer == config_.n_layers - 1;
-  if (last) plan_.n_steps_to_gather = plan_.steps.size();
-  if (last) add(gather_step, "gather outputs", layer);
+  const int64_t last = config_.n_layers - config_.n_shared_kv - 1;
+  if (layer == last) {
+    plan_.n_steps_to_gather = plan_.steps.size();
+    add(gather_step, "gather outputs", layer);
+  }
   Step& step = add(attention_step, "attention", layer);
   step.attention = spec;
-  step.outputs_only = last;
+  step.outputs_only = layer >= last;
+  step.after_gather = layer > last;
   need(Buf::kAttended, spec.n_heads * spec.v_dim);
   plan_.attention_scratch = std::max(
       plan_.attention_scratch, kernels::attention_scratch_bytes(static_cast<int>(spec.k_dim),

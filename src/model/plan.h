@@ -172,6 +172,7 @@ struct Step {
   LatentSpec latent{};
   IndexSpec indexer{};  ///< n_heads 0: the layer has none.
   HeadsSpec heads{};
+  bool after_gather = false;  ///< Attention in a layer behind the one in which rows became fewer.
   bool outputs_only = false;  ///< Attention for output rows only, which become all rows; its selection likewise.
   Activation activation = Activation::kSilu;
   kernels::Xielu xielu{};

@@ -342,16 +342,17 @@ TEST(UnitFailure, ACallIsCancelledBetweenLayers) {
   for (size_t i = 0; i < kTexts.size(); ++i) EXPECT_TRUE(same_bits(got.logits[i], want.logits[i])) << i;
 }
 
-TEST(EmbeddingFailure, AnEmbeddingRowBehindTheEndOfAShortenedFile) {
+/// `tensor`: a table of which each token reads a row.
+void shorten_table(const std::string& name, const std::string& tensor) {
   const test::TempDir folder;
   const std::string path = folder / "shortened.gguf";
-  std::filesystem::copy_file(tiny_path("llama-bias"), path);
+  std::filesystem::copy_file(tiny_path(name), path);
   const auto whole = std::filesystem::file_size(path);
   Loaded resident(path, {.kv = kernels::KvType::kF16});
   const Batched want(resident, kTexts);
   const auto file = gguf::File::open(path);
   Loaded loaded(*file, {.threads = 3, .kv = kernels::KvType::kF16, .chunk_rows = 5, .read_embedding = true});
-  const gguf::TensorInfo& table = *file->find_tensor("token_embd.weight");
+  const gguf::TensorInfo& table = *file->find_tensor(tensor);
   const uint64_t row_bytes = table.bytes / static_cast<uint64_t>(table.shape[0]);
   std::filesystem::resize_file(path, table.offset + 60 * row_bytes + 7);  // token 60 has a part of its row
   Batched got(loaded, kTexts);
@@ -360,19 +361,23 @@ TEST(EmbeddingFailure, AnEmbeddingRowBehindTheEndOfAShortenedFile) {
     const auto& tokens = kTexts[failure.span];
     const auto first = std::find_if(tokens.begin(), tokens.end(), [](int32_t token) { return token >= 60; });
     EXPECT_EQ(failure.position, first - tokens.begin());
-    for (const char* word : {"shortened.gguf", "token_embd.weight"}) {
+    for (const std::string& word : {std::string("shortened.gguf"), tensor}) {
       EXPECT_NE(failure.message.find(word), std::string::npos) << failure.message;
     }
   }
   expect_others_unharmed(got, want);
   // The rest comes back.
-  std::ofstream(path, std::ios::binary | std::ios::in)
-      << std::ifstream(tiny_path("llama-bias"), std::ios::binary).rdbuf();
+  std::ofstream(path, std::ios::binary | std::ios::in) << std::ifstream(tiny_path(name), std::ios::binary).rdbuf();
   ASSERT_EQ(std::filesystem::file_size(path), whole);
   got.again(loaded, kTexts, {2, 4, 5, 6});
   EXPECT_TRUE(got.failures.empty());
   size_t at = 0;
   for (size_t i : {2, 4, 5, 6}) EXPECT_TRUE(same_bits(got.logits[at++], want.logits[i])) << i;
+}
+
+TEST(EmbeddingFailure, ARowBehindTheEndOfAShortenedFile) {
+  shorten_table("llama-bias", "token_embd.weight");
+  shorten_table("gemma4", "per_layer_token_embd.weight");
 }
 
 }  // namespace

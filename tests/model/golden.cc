@@ -97,7 +97,8 @@ void Loaded::load(const gguf::File& file, const Setup& setup) {
                                 .experts = model->experts(),
                                 .lookahead = setup.lookahead,
                                 .units = model->unit_store(),
-                                .embedding = model->embedding_reader()};
+                                .embedding = model->embedding_reader(),
+                                .layer_inputs = model->layer_input_reader()};
   runner = must(Runner::create(model->plan(), *pool, ledger, options), path);
 }
 

@@ -44,7 +44,7 @@ void finish_query(const Step& step, Exec& exec, int64_t r, int64_t head) noexcep
   const int64_t at = head * a.k_dim;
   float* q = exec.row(Buf::kQkv, r) + a.q_column + at;
   finish_head(step, exec, {bias_of(a.bq, a.bqkv, at, at), gain_of(a, a.q_norm, at)}, r, q);
-  if (a.temperature != 0) exec.table->scale(q, temperature_at(a, exec.positions[r]), a.k_dim, q);
+  if (a.temperature != 0) exec.table->scale(q, temperature_at(a, exec.positions[exec.token(r)]), a.k_dim, q);
 }
 
 /// K and V of some rows for one key-value head: finished, then stored.
@@ -153,7 +153,8 @@ kernels::AttentionArgs QueryList::fill(const Step& step, const Exec& exec, const
       selected = exec.selected(call.span->q_row0 + i);
     }
     for (int64_t head = call.heads.begin; head < call.heads.end; ++head) {
-      queries[n++] = {.q = exec.row(a.queries, call.span->q_row0 + i) + a.q_column + head * a.q_stride,
+      const int64_t q_row = (step.after_gather ? call.span->row0 : call.span->q_row0) + i;
+      queries[n++] = {.q = exec.row(a.queries, q_row) + a.q_column + head * a.q_stride,
                       .out = exec.row(Buf::kAttended, call.span->row0 + i) + head * a.v_dim,
                       .begin = a.window ? std::max<int64_t>(0, position + 1 - a.window) : 0,
                       .end = end,
@@ -192,7 +193,7 @@ void qkv_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const auto n_tile_rows = static_cast<int64_t>(exec.tile_rows.size());
   const int64_t n_store = a.stores ? n_tile_rows * a.n_kv_heads : 0;
   // K and V first: a piece of them is up to 64 rows, a piece of q is one row.
-  worker.each(n_store + exec.n_tokens, 1, [&](Range items) {
+  worker.each(n_store + exec.n_rows, 1, [&](Range items) {
     for (int64_t item = items.begin; item < items.end; ++item) {
       if (item < n_store) {
         store_tile_rows(step, exec, exec.tile_rows[static_cast<size_t>(item / a.n_kv_heads)], item % a.n_kv_heads);

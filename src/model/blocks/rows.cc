@@ -127,19 +127,17 @@ void add_position(const Step& step, Exec& exec, int64_t r) noexcept {
   exec.table->add(x, row, dim, x);
 }
 
-void look_up(const Step& step, Exec& exec, const Worker& worker, int64_t r) noexcept {
-  const Matrix& table = *step.targets[0].w;
-  float* x = exec.row(Buf::kResidual, r);
-  const int64_t dim = exec.plan->config->dim;
-  if (!exec.embedding) {
+/// Row `r`'s token in a table, out of the file if there is a reader; then `window` is what it reads through.
+void look_up(const Step& step, Exec& exec, const Matrix& table, const EmbeddingReader* reader, int64_t r,
+             std::span<std::byte> window, float* x) noexcept {
+  if (!reader) {
     exec.table->row[static_cast<size_t>(table.type)](
-        {.w = table.data, .group_bytes = table.group_bytes, .k = dim, .row = exec.tokens[r], .out = x});
+        {.w = table.data, .group_bytes = table.group_bytes, .k = table.n_in, .row = exec.tokens[r], .out = x});
     return;
   }
-  const std::span window(exec.worker_scratch(worker), static_cast<size_t>(exec.scratch_stride));
-  Status read = exec.embedding->read(exec.tokens[r], window, {x, static_cast<size_t>(dim)});
+  Status read = reader->read(exec.tokens[r], window, {x, static_cast<size_t>(table.n_in)});
   if (read) return;
-  std::fill_n(x, dim, 0.0F);
+  std::fill_n(x, table.n_in, 0.0F);
   exec.errors->add(step.index, std::move(read).error());
   exec.mark_unread(exec.original_row(r), step);
 }
@@ -148,10 +146,11 @@ void look_up(const Step& step, Exec& exec, const Worker& worker, int64_t r) noex
 
 void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const ModelConfig& config = *exec.plan->config;
+  const std::span window(exec.worker_scratch(worker), static_cast<size_t>(exec.scratch_stride));
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* x = exec.row(Buf::kResidual, r);
-    look_up(step, exec, worker, r);
+    look_up(step, exec, *step.targets[0].w, exec.embedding, r, window, x);
     if (config.embedding_scale != 0) exec.table->scale(x, config.embedding_scale, config.dim, x);
     if (step.positions) add_position(step, exec, r);
     for (size_t i = 0; i < exec.plan->ropes.size(); ++i) {
@@ -166,15 +165,16 @@ void layer_inputs_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const Matrix& table = *step.layer_inputs;
   const auto root = [](int64_t n) { return __builtin_sqrtf(static_cast<float>(n)); };
   const int64_t n = table.n_in, width = step.k;
-  auto* looked_up = reinterpret_cast<float*>(exec.worker_scratch(worker));
+  const auto bytes = exec.stride(Buf::kLayerInputs) * static_cast<int64_t>(sizeof(float));
+  const std::span window(exec.worker_scratch(worker), static_cast<size_t>(exec.scratch_stride - bytes));
+  auto* looked_up = reinterpret_cast<float*>(window.data() + window.size());
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* x = exec.row(Buf::kLayerInputs, r);
     t.scale(x, 1 / root(exec.plan->config->dim), n, x);
     for (float* at = x; at < x + n; at += width)
       t.rms_norm(at, step.gain->data, exec.plan->config->norm_eps, width, at);
-    t.row[static_cast<size_t>(table.type)](
-        {.w = table.data, .group_bytes = table.group_bytes, .k = n, .row = exec.tokens[r], .out = looked_up});
+    look_up(step, exec, table, exec.layer_inputs, r, window, looked_up);
     t.add_scaled(root(width), looked_up, n, x);
     t.scale(x, 1 / root(2), n, x);
   }

@@ -8,7 +8,7 @@ namespace stoker::model {
 /// Rotates a head of row `r` by its position.
 inline void rotate_head(const AttentionSpec& a, const Exec& exec, int64_t r, float* x) noexcept {
   const auto rope = static_cast<size_t>(a.rope);
-  const int64_t at = r * exec.rope_stride;
+  const int64_t at = exec.token(r) * exec.rope_stride;
   a.rotate(x, exec.rope_cos[rope] + at, exec.rope_sin[rope] + at, a.rope_pairs);
 }
 
