@@ -11,6 +11,8 @@ float exp_f32(float x);
 float tanh_f32(float x);
 /// x / (1 + exp(-x)), 2.4 ulp on [-80, 80].
 float silu_f32(float x);
+/// log(1 + exp(x)), 2.5 ulp. NaN as exp_f32.
+float softplus_f32(float x);
 /// The tanh form of GELU, 9 ulp on [-2, 10]; below, an absolute error of at most 5e-7.
 float gelu_f32(float x);
 

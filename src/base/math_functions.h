@@ -16,6 +16,7 @@ struct Functions {
   float (*tanh_f32)(float);
   float (*silu_f32)(float);
   float (*gelu_f32)(float);
+  float (*softplus_f32)(float);
   double (*exp)(double);
   double (*log)(double);
   double (*pow)(double, double);
@@ -105,6 +106,14 @@ inline float gelu_f32_impl(float x) {
   const float u = 0.797884561f * x;  // sqrt(2 / pi) x
   const float v = u * fma_(0.044715f, x * x, 1.f);
   return x / (1.f + exp_f32_impl(-(v + v)));
+}
+
+// max(x, 0) + log(1 + y) with y = exp(-|x|) up to 1: 2 artanh(y / (2 + y)), whose series is short up to 1/3.
+inline float softplus_f32_impl(float x) {
+  static constexpr float kCoefficients[] = {2.f / 3, 2.f / 5, 2.f / 7, 2.f / 9, 2.f / 11, 2.f / 13};
+  const float y = exp_f32_impl(-__builtin_fabsf(x));
+  const float s = y / (2.f + y), z = s * s;
+  return (x > 0.f ? x : 0.f) + fma_(s * z, horner(z, kCoefficients), s + s);
 }
 
 // ---- double: the coefficients are those of the Taylor series, the constants splits of pi / 2 and ln 2.
@@ -224,7 +233,7 @@ inline SinCos sincos_impl(double x) {
   }
 }
 
-constexpr Functions kFunctions = {exp_f32_impl, tanh_f32_impl, silu_f32_impl, gelu_f32_impl,
+constexpr Functions kFunctions = {exp_f32_impl, tanh_f32_impl, silu_f32_impl, gelu_f32_impl, softplus_f32_impl,
                                   exp_impl_1,   log_impl,      pow_impl,      sincos_impl};
 
 }  // namespace

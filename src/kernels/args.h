@@ -153,6 +153,43 @@ struct Xielu {
   float alpha_p, alpha_n, beta, eps;
 };
 
+/// Causal convolution of each channel by itself: y[t] = sum over j of w[j] * x[t - taps + 1 + j], then SiLU, in place.
+struct ConvolveArgs {
+  int taps;  ///< 2 ... 4
+  int64_t n_channels;
+  const float* w;  ///< [taps][w_stride], that of the oldest value first.
+  int64_t w_stride;
+  const float* bias;  ///< [n_channels], or null.
+  bool silu;          ///< Of the result.
+  const float* from;  ///< [taps - 1][state_stride]: the values before x, oldest first. Null: zeros.
+  float* to;          ///< The same after x; may be `from`.
+  int64_t state_stride;
+  float* x;  ///< [n][stride]
+  int64_t stride;
+  int64_t n;
+};
+using ConvolveFn = void (*)(const ConvolveArgs&) noexcept;
+
+inline constexpr int64_t kRecurTokens = 16;  ///< Most tokens in one call of `recur`.
+
+/// A head of a recurrence goes on by some tokens. Its state S is k_dim rows of v_dim values, in columns of 16:
+/// [v_dim / 16][k_dim][16]. For each token, with w = k * g by rows:
+///   e = beta * (v - w S), or beta * v without `delta`;  S = g S + k e;  out = q S.
+struct RecurArgs {
+  int64_t k_dim, v_dim;  ///< v_dim a multiple of 16.
+  bool delta;
+  const float* from;           ///< Null: zeros.
+  float* to;                   ///< May be `from`.
+  const float *q, *k, *w, *g;  ///< [n][k_dim]; g: what is left of each row of S.
+  const float* v;
+  int64_t v_stride;
+  const float* beta;  ///< [n]
+  float* out;
+  int64_t out_stride;
+  int64_t n;  ///< 1 ... kRecurTokens
+};
+using RecurFn = void (*)(const RecurArgs&) noexcept;
+
 /// Copies row `row` of an R16 matrix as f32: the embedding look-up.
 struct RowArgs {
   const std::byte* w;

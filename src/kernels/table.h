@@ -35,6 +35,8 @@ struct Table {
   void (*layer_norm)(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept;
   /// y = x + b; y may be x or b.
   void (*add)(const float* x, const float* b, int64_t n, float* y) noexcept;
+  /// y = x * b; y may be x or b.
+  void (*mul)(const float* x, const float* b, int64_t n, float* y) noexcept;
   /// y = x * s; y may be x.
   void (*scale)(const float* x, float s, int64_t n, float* y) noexcept;
   /// y = silu(gate) * up, y = gelu(gate) * up; y may be gate or up.
@@ -47,6 +49,11 @@ struct Table {
   void (*xielu)(const float* x, const Xielu& p, int64_t n, float* y) noexcept;
   /// y = g / (1 + exp(-1.702 g)) * (u + 1), where g = min(gate, 7) and u = up within -7 ... 7. y may be gate or up.
   void (*clamped_silu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
+  /// y = 1 / (1 + exp(-x)); y = up / (1 + exp(-gate)); y = log(1 + exp(x)); y = exp(x * a). y may be any of them.
+  void (*sigmoid)(const float* x, int64_t n, float* y) noexcept;
+  void (*sigmoid_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
+  void (*softplus)(const float* x, int64_t n, float* y) noexcept;
+  void (*exp_mul)(const float* x, const float* a, int64_t n, float* y) noexcept;
   /// y = fma(a, x, y).
   void (*add_scaled)(float a, const float* x, int64_t n, float* y) noexcept;
   /// x = cap * tanh(x / cap) in place.
@@ -65,6 +72,8 @@ struct Table {
   IndexFn index_scores;
   KvStoreFn store_k;
   KvStoreFn store_v;
+  ConvolveFn convolve;
+  RecurFn recur;
 };
 
 /// The table of one instruction set; kUnsupported when this build or CPU lacks it.

@@ -54,6 +54,9 @@ TEST(MathF32, WithinTheUlpsOfTheHeader) {
   EXPECT_LE(worst(math::silu_f32, silu, -20.f, 20.f), 2.4);
   EXPECT_LE(worst(math::silu_f32, silu, -80.f, 80.f), 2.4);
   EXPECT_LE(worst(math::gelu_f32, gelu, -2.f, 10.f), 9.0);
+  const auto softplus = [](long double x) { return std::max(x, 0.0L) + std::log1p(std::exp(-std::fabs(x))); };
+  EXPECT_LE(worst(math::softplus_f32, softplus, -80.f, 80.f), 2.5);
+  EXPECT_LE(worst(math::softplus_f32, softplus, -5.f, 5.f), 2.5);
   // The worst arguments of that run.
   EXPECT_LE(ulps_f32(math::exp_f32(0x1.4cc1d8p+2f), true_exp(0x1.4cc1d8p+2L)), 0.96);
   EXPECT_LE(ulps_f32(math::tanh_f32(0x1.42ac4ep-1f), true_tanh(0x1.42ac4ep-1L)), 1.38);

@@ -77,6 +77,7 @@ TEST(Vector, RmsNormSameBitsOnManyRows) {
 TEST(Vector, AddAndScaleSameBits) {
   const std::vector<float> b = odd_values(2880, 6, true);
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.add(x, b.data(), n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.mul(x, b.data(), n, y); });
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.scale(x, 0.1f, n, y); });
 }
 
@@ -93,6 +94,11 @@ TEST(Vector, ActivationsSameBits) {
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.relu_squared(x, n, y); });
   const Xielu p{.alpha_p = 0.8f, .alpha_n = 1.1f, .beta = 0.5f, .eps = -1e-6f};
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.xielu(x, p, n, y); });
+  const std::vector<float> a = odd_values(2880, 7, true);
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.sigmoid(x, n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.sigmoid_mul(x, a.data(), n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.softplus(x, n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.exp_mul(x, a.data(), n, y); });
 }
 
 TEST(Vector, AddScaledSameBits) {
@@ -123,11 +129,12 @@ TEST(Vector, FunctionsSameBitsForManyArguments) {
   const std::vector<float> x = many_arguments(), one(x.size(), 1.0f);
   const auto n = static_cast<int64_t>(x.size());
   const auto run = [&](const Table& table) {
-    std::vector<float> silu(x.size()), gelu(x.size()), tanh = x;
+    std::vector<float> silu(x.size()), gelu(x.size()), softplus(x.size()), tanh = x;
+    table.softplus(x.data(), n, softplus.data());
     table.silu_mul(x.data(), one.data(), n, silu.data());
     table.gelu_mul(x.data(), one.data(), n, gelu.data());
     table.softcap(tanh.data(), 1.0f, n);
-    return std::vector{bits(silu), bits(gelu), bits(tanh)};
+    return std::vector{bits(silu), bits(gelu), bits(tanh), bits(softplus)};
   };
   const auto expected = run(scalar_table());
   for (const Table* table : runnable_tables()) EXPECT_TRUE(run(*table) == expected) << isa_name(table->isa);
@@ -264,6 +271,17 @@ TEST(Vector, CloseToDouble) {
       EXPECT_NEAR(y[i], want, 2e-6 * std::abs(want) + 1e-9);
     }
   }
+  std::vector<float> sigmoid(count), decay(count);
+  table.sigmoid(x.data(), n, sigmoid.data());
+  table.sigmoid_mul(x.data(), gain.data(), n, y.data());
+  table.exp_mul(x.data(), gain.data(), n, decay.data());
+  for (size_t i = 0; i < count; ++i) {
+    const double want = 1 / (1 + std::exp(-static_cast<double>(x[i])));
+    EXPECT_NEAR(sigmoid[i], want, 4e-7 * want);
+    EXPECT_NEAR(y[i], want * gain[i], 4e-7 * std::abs(want * gain[i]));
+    const double power = std::exp(static_cast<double>(x[i] * gain[i]));
+    EXPECT_NEAR(decay[i], power, 2e-7 * power);
+  }
   y = x;
   table.softcap(y.data(), 2.5f, n);
   for (size_t i = 0; i < count; ++i) EXPECT_NEAR(y[i], 2.5 * std::tanh(x[i] / 2.5), 6e-7);
@@ -283,6 +301,12 @@ TEST(Vector, NaNComesThrough) {
     table->relu_squared(x.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->xielu(x.data(), {.alpha_p = 1, .alpha_n = 1, .beta = 1, .eps = -1e-6f}, 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->softplus(x.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->sigmoid(x.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->exp_mul(x.data(), one.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->clamped_silu_mul(one.data(), x.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));

@@ -28,6 +28,10 @@ void add(const float* x, const float* b, int64_t n, float* y) noexcept {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] + b[i];
 }
 
+void mul(const float* x, const float* b, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] * b[i];
+}
+
 void scale(const float* x, float s, int64_t n, float* y) noexcept {
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * s;
 }
@@ -71,6 +75,22 @@ void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) n
     u = -7.0f > u ? -7.0f : u;
     y[i] = g / (1.0f + exp(-(1.702f * g))) * (u + 1.0f);
   }
+}
+
+void sigmoid(const float* x, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = 1.0f / (1.0f + exp(-x[i]));
+}
+
+void sigmoid_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = up[i] / (1.0f + exp(-gate[i]));
+}
+
+void softplus(const float* x, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = softplus(x[i]);
+}
+
+void exp_mul(const float* x, const float* a, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = exp(x[i] * a[i]);
 }
 
 void add_scaled(float a, const float* x, int64_t n, float* y) noexcept {

@@ -30,6 +30,15 @@ STOKER_INLINE Floats negate(Floats x) { return sub(floats(-0.0f), x); }
 
 STOKER_INLINE Floats silu(Floats x) { return div(x, add(floats(1.0f), exp(negate(x)))); }
 
+STOKER_INLINE Floats sigmoid(Floats x) { return div(floats(1.0f), add(floats(1.0f), exp(negate(x)))); }
+
+STOKER_INLINE Floats softplus(Floats x) {
+  const Floats y = exp(negate(magnitude(x)));
+  const Floats s = div(y, add(floats(2.0f), y)), z = mul(s, s);
+  const Floats p = horner(z, floats(2.0f / 13), 2.0f / 11, 2.0f / 9, 2.0f / 7, 2.0f / 5, 2.0f / 3);
+  return add(max(floats(0.0f), x), fma(mul(s, z), p, add(s, s)));
+}
+
 STOKER_INLINE Floats gelu(Floats x) {
   const Floats u = mul(floats(0.797884561f), x);
   const Floats v = mul(u, fma(floats(0.044715f), mul(x, x), floats(1.0f)));

@@ -20,6 +20,10 @@ void add(const float* x, const float* b, int64_t n, float* y) noexcept {
   map(x, b, n, y, [](Floats v, Floats w) { return add(v, w); });
 }
 
+void mul(const float* x, const float* b, int64_t n, float* y) noexcept {
+  map(x, b, n, y, [](Floats v, Floats w) { return mul(v, w); });
+}
+
 void scale(const float* x, float s, int64_t n, float* y) noexcept {
   map(x, x, n, y, [s](Floats v, Floats) { return mul(v, floats(s)); });
 }
@@ -59,6 +63,22 @@ void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) n
     const Floats swish = div(g, add(floats(1.0f), exp(negate(mul(floats(1.702f), g)))));
     return mul(swish, add(u, floats(1.0f)));
   });
+}
+
+void sigmoid(const float* x, int64_t n, float* y) noexcept {
+  map(x, x, n, y, [](Floats v, Floats) { return sigmoid(v); });
+}
+
+void sigmoid_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  map(gate, up, n, y, [](Floats g, Floats u) { return div(u, add(floats(1.0f), exp(negate(g)))); });
+}
+
+void softplus(const float* x, int64_t n, float* y) noexcept {
+  map(x, x, n, y, [](Floats v, Floats) { return softplus(v); });
+}
+
+void exp_mul(const float* x, const float* a, int64_t n, float* y) noexcept {
+  map(x, a, n, y, [](Floats v, Floats w) { return exp(mul(v, w)); });
 }
 
 void add_scaled(float a, const float* x, int64_t n, float* y) noexcept {
