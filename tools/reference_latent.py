@@ -59,10 +59,10 @@ class Indexer:
 
 
 class LatentAttention:
-    """own_scale: the scale of scores follows DeepSeek's mscale_all_dim, of which a key has a tenth. indexer: the pairs
-    that its heads turn, if there is one."""
+    """kind: as Family.latent; with "own scale" that of scores follows DeepSeek's mscale_all_dim, of which a key has a
+    tenth. indexer: the pairs that its heads turn, if there is one."""
 
-    def __init__(self, model, own_scale, indexer=""):
+    def __init__(self, model, kind, indexer=""):
         get = model.file.get
         self.model, self.file, self.n_heads = model, model.file, model.n_heads[0]
         self.latent, self.rope = get("attention.kv_lora_rank"), get("rope.dimension_count")
@@ -74,7 +74,8 @@ class LatentAttention:
         self.plain = head - self.rope
         self.temperature = get("attention.temperature_scale", 0.0)
         self.temperature_length = get("attention.temperature_length", 0)
-        self.magnitude, score = self.yarn(own_scale)
+        self.magnitude, score = self.yarn(kind == "own scale")
+        self.turns = kind != "still"
         attn_factor = float(get("rope.scaling.attn_factor", 1.0))
         self.scale = score**2 * attn_factor**2 / math.sqrt(head)
         self.indexer = Indexer(model, indexer) if indexer else None
@@ -117,13 +118,16 @@ class LatentAttention:
     def __call__(self, x, layer, positions):
         block, rope, seen = f"blk.{layer}.", self.model.rope, self.model.kv
         q, q_latent = self.queries(x, block)
-        q[..., self.plain :] = rope.turn(q[..., self.plain :], positions, "neighbours")
+        if self.turns:
+            q[..., self.plain :] = rope.turn(q[..., self.plain :], positions, "neighbours")
         if self.temperature:
             steps = np.floor(positions / self.temperature_length) + 1
             q = q * (1 + self.temperature * np.log(steps))[:, None, None]
         down = self.file.linear(x, block + "attn_kv_a_mqa")
         latent = self.model.norm(down[:, : self.latent], block + "attn_kv_a_norm")
-        turned = rope.turn(down[:, None, self.latent :], positions, "neighbours")[:, 0]
+        turned = down[:, self.latent :]
+        if self.turns:
+            turned = rope.turn(turned[:, None], positions, "neighbours")[:, 0]
         if layer in seen:
             latent, turned = (np.concatenate([old, new]) for old, new in zip(seen[layer], (latent, turned)))
         seen[layer] = latent, turned

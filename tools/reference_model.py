@@ -13,6 +13,7 @@ from gguf.quants import dequantize
 
 from reference_gemma4 import Gemma4
 from reference_latent import LatentAttention
+from reference_recurrent import GatedDelta, KimiDelta, Scan, ShortConvolution
 
 YARN_BETA_FAST, YARN_BETA_SLOW = 32.0, 1.0
 SMALLEST_WEIGHT_SUM = 6.103515625e-5  # of routing weights before they are renormalized: the smallest normal f16
@@ -65,7 +66,12 @@ class Family:
     rope_switch: bool = False  # a key says whether there is any rotation
     indexer: str = ""  # of latent attention: queries see what one chooses, whose heads turn such pairs
     gemma4: bool = False  # its layers are in a file of their own
-    latent: str = ""  # attention through latents; "own scale": DeepSeek's way to scale scores, "yarn": Mistral's
+    output_norm: str = "output_norm"
+    gated_output: bool = False  # behind each query stands the gate of its head's output
+    axes: bool = False  # positions have several, and their sections need not reach all pairs
+    recurrent: str = ""  # layers without attention; "grouped" or "tiled": gated delta rule; "kimi", "scan", "short"
+    latent: str = ""  # attention through latents; "own scale": DeepSeek's way to scale scores, "yarn": Mistral's;
+    # "still": no rotation
 
 
 FAMILIES = {
@@ -192,6 +198,41 @@ FAMILIES = {
         latent="yarn", indexer="neighbours", gating="sigmoid", yarn_keys=True, keyed_routing=True, sparse_layers=True
     ),
     "mistral4": Family(latent="yarn", yarn_keys=True, keyed_routing=True, sparse_layers=True),
+    "qwen3next": Family(
+        qk_norm="head", gated_output=True, ffn_norm="post_attention_norm", renormalized=True, recurrent="grouped"
+    ),
+    "qwen35": Family(
+        qk_norm="head", gated_output=True, ffn_norm="post_attention_norm", axes=True, recurrent="tiled"
+    ),
+    "qwen35moe": Family(
+        qk_norm="head",
+        gated_output=True,
+        ffn_norm="post_attention_norm",
+        renormalized=True,
+        axes=True,
+        recurrent="tiled",
+    ),
+    "lfm2": Family(qk_norm="head", recurrent="short", output_norm="token_embd_norm"),
+    "lfm2moe": Family(
+        qk_norm="head",
+        gating="sigmoid",
+        renormalized=True,
+        keyed_routing=True,
+        sparse_layers=True,
+        recurrent="short",
+        output_norm="token_embd_norm",
+    ),
+    "granitehybrid": Family(
+        rope="neighbours", multipliers=True, rope_switch=True, renormalized=True, recurrent="scan"
+    ),
+    "kimi-linear": Family(
+        latent="still",
+        gating="sigmoid",
+        renormalized=True,
+        keyed_routing=True,
+        sparse_layers=True,
+        recurrent="kimi",
+    ),
     "ernie4_5": Family(rope="neighbours"),
     "ernie4_5-moe": Family(rope="neighbours", renormalized=True, sparse_layers=True),
     "glm4moe": Family(
@@ -386,9 +427,16 @@ class Model:
         if self.window:
             base = get("rope.freq_base_swa", family.swa_rope_base or base)
             self.swa_rope = Rope(file, base, not family.swa_rope_plain, n_ctx, truncate)
+        self.recurrent = None
+        if family.axes:
+            self.rope.frequency = self.rope.frequency * self.turned_axes(len(self.rope.frequency))
+        if family.recurrent:
+            kinds = {"kimi": KimiDelta, "scan": Scan, "short": ShortConvolution}
+            kinds |= {kind: (lambda m, k=kind: GatedDelta(m, k == "tiled")) for kind in ("grouped", "tiled")}
+            self.recurrent = kinds[family.recurrent](self)
         self.latent = None
         if family.latent:
-            self.latent = LatentAttention(self, family.latent == "own scale", family.indexer)
+            self.latent = LatentAttention(self, family.latent, family.indexer)
         if self.latent:
             self.rope.magnitude = self.latent.magnitude * get("rope.scaling.attn_factor", 1.0)
         self.gemma4 = Gemma4(self) if family.gemma4 else None
@@ -397,6 +445,12 @@ class Model:
     def per_layer(self, key, *default):
         value = self.file.get(key, *default)
         return value if isinstance(value, list) else [value] * self.n_layers
+
+    def turned_axes(self, n_pairs):
+        """Which pairs belong to time, height or width, in turns as far as each has some; in text these are the same."""
+        sections = self.file.get("rope.dimension_sections")
+        turn = np.arange(n_pairs) % sum(sections)
+        return turn < 3 * np.array(sections)[turn % 3]
 
     def set_routing(self):
         get, family = self.file.get, self.family
@@ -474,6 +528,8 @@ class Model:
             q, k, v = (self.file.linear(x, f"{block}attn_{name}") for name in "qkv")
         if self.family.qk_norm == "full":
             q, k = self.head_norms(q, k, block)
+        if self.family.gated_output:
+            q, self.gate = np.split(q.reshape(len(x), n_heads, -1), 2, axis=2)
         q, k = q.reshape(len(x), n_heads, self.head_dim), k.reshape(len(x), n_kv_heads, self.head_dim)
         v = self.value_scale * v.reshape(len(x), n_kv_heads, self.value_dim)
         present = block + "attn_q_norm.weight" in self.file.tensors
@@ -482,6 +538,8 @@ class Model:
         return q, k, v
 
     def attention(self, x, layer, positions):
+        if self.recurrent and layer in self.recurrent.layers:
+            return self.recurrent(x, layer)
         if self.latent:
             return self.latent(x, layer, positions)
         block = f"blk.{layer}."
@@ -507,6 +565,8 @@ class Model:
             if sinks is not None:  # takes part in the denominator only
                 scores = np.concatenate([scores, np.full((len(x), 1), sinks[head])], axis=1)
             out[:, head] = softmax(scores)[:, : len(k)] @ v[:, group]
+        if self.family.gated_output:
+            out = out * sigmoid(self.gate)
         return self.file.linear(out.reshape(len(x), -1), block + "attn_output")
 
     def gated(self, gate, up):
@@ -643,7 +703,7 @@ class Model:
             self.gemma4.start(x, ids)
         for layer in range(self.n_layers):
             x = self.layer(x, layer, positions)
-        return self.norm(x, "output_norm")
+        return self.norm(x, self.family.output_norm)
 
     def logits_of(self, hidden):
         output = "output" if "output.weight" in self.file.tensors else "token_embd"

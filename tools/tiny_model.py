@@ -19,7 +19,7 @@ import sys
 import gguf
 
 from tiny_gemma4 import Gemma4, Gemma4Writer, divisors
-from tiny_writer import Experts, Indexer, Latent, ModelWriter, Shape
+from tiny_writer import Delta, Experts, Indexer, Kda, Latent, ModelWriter, Scan, Shape, ShortConvolution
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "tiny"
 EXPERT_FF = "expert_feed_forward_length"
@@ -193,6 +193,35 @@ def yarn(log_multiplier=None):
     keys = rope("yarn", 4, original=32)
     return keys | ({"rope.scaling.yarn_log_multiplier": log_multiplier} if log_multiplier else {})
 
+
+def qwen_next(arch, delta, keys=None, **fields):
+    """A quarter of each head is turned; sections, where the family has them, that reach all pairs."""
+    keys = {"rope.dimension_count": 8} | ({} if arch == "qwen3next" else {"rope.dimension_sections": [2, 1, 1, 0]}) | (keys or {})
+    fields = {"n_layers": 4, "n_tokens": 150, "tied": False, "rope_base": 1e4} | fields
+    fields |= {"head_dim": 32, "qk_norm": "head", "gated_output": True, "ffn_norm": "post_attention_norm"}
+    return Shape(arch, delta=delta, keys=keys, **fields)
+
+
+def kimi_linear(kda, experts, keys=None, **fields):
+    keys = {"expert_gating_func": 2, "expert_weights_scale": 2.4, "leading_dense_block_count": 1} | (keys or {})
+    keys |= {"expert_shared_count": 1}
+    fields = {"latent": Latent(dim=48, plain=32, rope=8, value=16), "tied": False, "n_heads": 5} | fields
+    return Shape("kimi-linear", **{"n_tokens": 150, "norm_eps": 1e-3} | fields, kda=kda, experts=experts, keys=keys)
+
+
+def granite_hybrid(scan, **fields):
+    return granite(arch="granitehybrid", scan=scan, **{"n_tokens": 150, "norm_eps": 1e-3} | fields)
+
+
+def lfm2(layers, arch="lfm2", **fields):
+    fields = {"qk_norm": "head", "output_norm": "token_embd_norm", "short": ShortConvolution(layers)} | fields
+    return Shape(arch, n_layers=len(layers), **fields)
+
+
+V3_EXPERTS_BEHIND_ONE = Experts(
+    *(8, 3, 32, EXPERT_FF), shared_ff_dim=32, shared_key=False, selection_bias=0.2, layers=(1, 2, 3)
+)
+NEXT_EXPERTS = Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=56, shared_weight=True)
 
 FAMILIES = {
     "llama": llama(),
@@ -548,6 +577,36 @@ def block_256(name):
     return llama(n_layers=2, **sizes, tied=False, types=(("", name),))
 
 
+FAMILIES |= {
+    "qwen3next": qwen_next("qwen3next", Delta(), experts=NEXT_EXPERTS),
+    "qwen3next-joined": qwen_next("qwen3next", Delta(key_heads=3, joined=True), experts=NEXT_EXPERTS),
+    "qwen35": qwen_next("qwen35", Delta()),
+    # The last layer has no attention, and two have.
+    "qwen35-layers": qwen_next("qwen35", Delta(dim=48, taps=3, layers=(1, 0, 1, 0, 1)), n_layers=5, tied=True),
+    "qwen35-axes": qwen_next(
+        "qwen35", Delta(interval=2), {"rope.dimension_count": 16, "rope.dimension_sections": [2, 3, 1, 2]}, n_layers=3
+    ),
+    # inner_size must be twice the model dimension in llama.cpp.
+    "granitehybrid": granite_hybrid(Scan((1, 0, 1, 1), inner=192)),
+    "granitehybrid-experts": granite_hybrid(
+        Scan((1, 1, 0), inner=192, heads=12, groups=3),
+        n_layers=3,
+        experts=Experts(*(8, 3, 160, "feed_forward_length"), shared_ff_dim=56),
+        keys={"rope.scaling.finetuned": False},
+    ),
+    "lfm2": lfm2((1, 1, 0, 1, 0, 1)),
+    "lfm2moe": lfm2(
+        (1, 1, 0, 1, 0),
+        arch="lfm2moe",
+        experts=Experts(8, 3, 48, EXPERT_FF, selection_bias=0.2, layers=(2, 3, 4)),
+        keys={"leading_dense_block_count": 2, "expert_gating_func": 2},
+    ),
+    "kimi-linear": kimi_linear(Kda((1, 1, 1, 0)), V3_EXPERTS_BEHIND_ONE),
+    # The last layer has no attention.
+    "kimi-linear-joined": kimi_linear(Kda((1, 0, 1), dim=32, taps=3, joined=True), V3_EXPERTS_BEHIND_ONE, n_layers=3),
+    "qwen35moe": qwen_next("qwen35moe", Delta(), experts=NEXT_EXPERTS, n_draft_layers=1),
+}
+
 TYPES = {f"type-{name.lower()}": float_type(name) for name in ("F16", "BF16")}
 for _name in ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL", "MXFP4"):
     TYPES[f"type-{_name.lower()}"] = block_32(_name)
@@ -587,6 +646,18 @@ MIXTURES = {
         None,  # no experts, of which rounding would choose others
         yarn(0.1) | {"leading_dense_block_count": 3, EXPERT_FF: 32, "expert_shared_count": 0},
         n_layers=3,
+        types=(("", "Q8_0"),),
+    ),
+    # No experts, of which rounding would choose others.
+    "qwen35-q8_0": qwen_next("qwen35", Delta(interval=2), n_layers=2, n_tokens=72, types=(("", "Q8_0"),)),
+    "kimi-linear-q8_0": kimi_linear(
+        Kda((1, 1, 0), dim=32),
+        None,
+        {"leading_dense_block_count": 3, "expert_count": 8, "expert_used_count": 3, EXPERT_FF: 32},
+        latent=Latent(dim=64, plain=32, rope=32, value=32),
+        n_heads=4,
+        n_layers=3,
+        n_tokens=72,
         types=(("", "Q8_0"),),
     ),
     "gpt-oss-mxfp4": gpt_oss(types=(("_exps.weight", "MXFP4"),)),

@@ -63,6 +63,47 @@ class Indexer:
 
 
 @dataclass(frozen=True)
+class Delta:
+    """Of layers with the gated delta rule. joined: all of them out of one matrix, key head by key head."""
+
+    key_heads: int = 2
+    heads: int = 6
+    dim: int = 16
+    taps: int = 4
+    interval: int = 4  # of each so many layers the last has attention
+    layers: tuple[int, ...] = ()  # 1: without attention; in place of the interval
+    joined: bool = False
+
+
+@dataclass(frozen=True)
+class Kda:
+    """Of layers with Kimi Delta Attention, one head for each of the others' attention heads."""
+
+    layers: tuple[int, ...]  # 1: without attention
+    dim: int = 16
+    taps: int = 4
+    joined: bool = False  # q, k and v out of one matrix
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Of layers with Mamba-2."""
+
+    layers: tuple[int, ...]  # 1: without attention
+    rows: int = 24
+    groups: int = 2
+    heads: int = 6
+    inner: int = 96
+    taps: int = 4
+
+
+@dataclass(frozen=True)
+class ShortConvolution:
+    layers: tuple[int, ...]  # 1: without attention
+    taps: int = 3
+
+
+@dataclass(frozen=True)
 class Shape:
     """A model. Sizes are unequal on purpose: a swapped dimension does not go unnoticed."""
 
@@ -101,6 +142,12 @@ class Shape:
     experts: Experts | None = None
     latent: Latent | None = None
     gemma4: "tiny_gemma4.Gemma4 | None" = None
+    delta: Delta | None = None
+    kda: Kda | None = None
+    scan: Scan | None = None
+    short: ShortConvolution | None = None
+    output_norm: str = "output_norm"
+    gated_output: bool = False  # of attention
     keys: dict = field(default_factory=dict)  # further metadata below "{arch}."
     bare_keys: dict = field(default_factory=dict)  # without it
     vectors: dict = field(default_factory=dict)  # further global F32 tensors
@@ -196,7 +243,16 @@ class ModelWriter:
         self.global_tensors()
         s = self.shape
         for layer in range(s.n_layers + s.n_draft_layers):
-            self.attention(f"blk.{layer}.", *self.heads(layer))
+            if s.delta and layer < s.n_layers and self.is_recurrent(layer):
+                self.gated_delta(f"blk.{layer}.", s.delta)
+            elif s.kda and s.kda.layers[layer]:
+                self.kimi_delta(f"blk.{layer}.", s.kda)
+            elif s.scan and s.scan.layers[layer]:
+                self.mamba(f"blk.{layer}.", s.scan)
+            elif s.short and s.short.layers[layer]:
+                self.short_convolution(f"blk.{layer}.", s.short)
+            else:
+                self.attention(f"blk.{layer}.", *self.heads(layer))
             sparse = s.experts and (s.experts.layers is None or layer in s.experts.layers)
             self.feed_forward(f"blk.{layer}.", s.experts if sparse else None)
             if layer >= s.n_layers:
@@ -221,6 +277,19 @@ class ModelWriter:
             keys["rope.dimension_count"] = s.head_dim
         if s.latent:
             keys |= self.latent_keys(s.latent)
+        if s.kda:
+            keys |= {"ssm.conv_kernel": s.kda.taps, "kda.head_dim": s.kda.dim}
+            keys["attention.head_count_kv"] = [1 - without for without in s.kda.layers]
+        if s.scan:
+            keys |= {"ssm.conv_kernel": s.scan.taps, "ssm.state_size": s.scan.rows, "ssm.group_count": s.scan.groups}
+            keys |= {"ssm.time_step_rank": s.scan.heads, "ssm.inner_size": s.scan.inner}
+        if s.short:
+            keys["shortconv.l_cache"] = s.short.taps
+        if s.scan or s.short:
+            without = (s.scan or s.short).layers
+            keys["attention.head_count_kv"] = [0 if none else s.n_kv_heads for none in without]
+        if s.delta:
+            keys |= self.delta_keys(s.delta)
         if s.n_draft_layers:
             keys["nextn_predict_layers"] = s.n_draft_layers
         if s.experts:
@@ -243,6 +312,75 @@ class ModelWriter:
         s = self.shape
         all_layers = [self.heads(layer)[which] for layer in range(s.n_layers + s.n_draft_layers)]
         return all_layers if s.swa_heads[0] else all_layers[0]
+
+    def is_recurrent(self, layer):
+        d = self.shape.delta
+        return bool(d.layers[layer]) if d.layers else (layer + 1) % d.interval != 0
+
+    def delta_keys(self, d):
+        keys = {"ssm.conv_kernel": d.taps, "ssm.state_size": d.dim, "ssm.group_count": d.key_heads}
+        keys |= {"ssm.time_step_rank": d.heads, "ssm.inner_size": d.heads * d.dim}
+        if d.layers:
+            return keys | {"attention.recurrent_layers": list(d.layers)}
+        return keys | ({"full_attention_interval": d.interval} if d.interval != 4 else {})
+
+    def mamba(self, block, scan):
+        dim, channels = self.shape.dim, scan.inner + 2 * scan.groups * scan.rows
+        self.block_norm(block + "attn_norm")
+        self.linear(block + "ssm_in", scan.inner + channels + scan.heads, dim)
+        self.random_f32(block + "ssm_conv1d.weight", channels, scan.taps, std=0.6)
+        self.vector(block + "ssm_conv1d.bias", channels, std=0.3)
+        self.vector(block + "ssm_dt.bias", scan.heads, std=1.0, mean=-1.0)
+        self.file.add_tensor(block + "ssm_a", self.random.uniform((scan.heads, 1), 0.5, -1.5))
+        self.file.add_tensor(block + "ssm_d", self.random.uniform((scan.heads, 1), 0.5, 0.5))
+        gains = self.random.uniform((scan.groups, scan.inner // scan.groups), 0.2, 1.0)
+        self.file.add_tensor(block + "ssm_norm.weight", gains)
+        self.linear(block + "ssm_out", dim, scan.inner)
+
+    def short_convolution(self, block, short):
+        dim = self.shape.dim
+        self.block_norm(block + "attn_norm")
+        self.linear(block + "shortconv.in_proj", 3 * dim, dim)
+        self.random_f32(block + "shortconv.conv.weight", dim, short.taps, std=0.7)
+        self.linear(block + "shortconv.out_proj", dim, dim)
+
+    def kimi_delta(self, block, kda):
+        s, inner = self.shape, self.shape.n_heads * kda.dim
+        self.block_norm(block + "attn_norm")
+        if kda.joined:
+            self.linear(block + "attn_qkv", 3 * inner, s.dim)
+        for name in "qkv":
+            if not kda.joined:
+                self.linear(block + "attn_" + name, inner, s.dim)
+            self.random_f32(f"{block}ssm_conv1d_{name}.weight", inner, 1, kda.taps, std=0.6)
+        for name in ("f", "g"):
+            self.linear(f"{block}ssm_{name}_a", kda.dim, s.dim)
+            self.linear(f"{block}ssm_{name}_b", inner, kda.dim)
+        self.file.add_tensor(block + "ssm_a", self.random.uniform((s.n_heads, 1), 0.25, -0.66))
+        self.vector(block + "ssm_dt.bias", inner, std=0.8)
+        self.linear(block + "ssm_beta", s.n_heads, s.dim)
+        self.norm(block + "ssm_norm", kda.dim)
+        self.linear(block + "attn_output", s.dim, inner)
+
+    def gated_delta(self, block, d):
+        s, inner = self.shape, d.heads * d.dim
+        channels = 2 * d.key_heads * d.dim + inner
+        self.block_norm(block + "attn_norm")
+        if d.joined:
+            self.linear(block + "ssm_in", channels + inner, s.dim)
+        else:
+            self.linear(block + "attn_qkv", channels, s.dim)
+            self.linear(block + "attn_gate", inner, s.dim)
+        if s.arch == "qwen3next":
+            self.linear(block + "ssm_ba", 2 * d.heads, s.dim)
+        else:
+            self.linear(block + "ssm_beta", d.heads, s.dim)
+            self.linear(block + "ssm_alpha", d.heads, s.dim)
+        self.random_f32(block + "ssm_conv1d.weight", channels, d.taps, std=0.6)
+        self.vector(block + "ssm_dt.bias", d.heads, std=0.7)
+        self.vector(block + "ssm_a", d.heads, std=0.33, mean=-0.62)
+        self.norm(block + "ssm_norm", d.dim)
+        self.linear(block + "ssm_out", s.dim, inner)
 
     def latent_keys(self, latent):
         head = latent.plain + latent.rope
@@ -308,7 +446,7 @@ class ModelWriter:
         self.table("token_embd.weight", s.embedding_std or (0.25 if s.tied else 1.0))
         if s.position_rows:
             self.random_f32("position_embd.weight", s.position_rows, s.dim, std=0.5)
-        self.block_norm("output_norm")
+        self.block_norm(s.output_norm)
         if not s.tied:
             self.table("output.weight", 2 / math.sqrt(s.dim))
         if "head" in s.biases:
@@ -359,7 +497,7 @@ class ModelWriter:
         if s.fused_qkv:
             self.linear(block + "attn_qkv", q_dim + 2 * kv_dim, s.dim, bias="qkv")
         else:
-            self.linear(block + "attn_q", q_dim, s.dim, bias="q")
+            self.linear(block + "attn_q", q_dim * (2 if s.gated_output else 1), s.dim, bias="q")
             self.linear(block + "attn_k", kv_dim, s.dim, bias="k")
             self.linear(block + "attn_v", n_kv_heads * value_dim, s.dim, bias="v")
         self.linear(block + "attn_output", s.dim, n_heads * value_dim, bias="output")
