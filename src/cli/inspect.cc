@@ -91,6 +91,12 @@ Report examine(const gguf::File& file, const Args& args) {
   return report;
 }
 
+int64_t count_recurrent(const model::ModelConfig& config) {
+  int64_t n = 0;
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) n += config.is_recurrent(layer);
+  return n;
+}
+
 nlohmann::json to_json(const Report& report, const Args& args) {
   const gguf::File& file = *report.file;
   nlohmann::json out{{"version", file.version()},       {"big_endian", file.big_endian()},
@@ -127,7 +133,9 @@ nlohmann::json to_json(const Report& report, const Args& args) {
         {"kind", c.latent_dim > 0 ? "latent" : "heads"},
         {"bytes_per_position", traits.bytes_per_position},
         {"index_bytes_per_position", report.model->plan().kv.bytes_per_position(model::StateKind::kIndexKeys)},
+        {"recurrent_layers", count_recurrent(c)},
         {"bytes_per_sequence", traits.bytes_per_sequence},
+        {"bytes_per_checkpoint", traits.bytes_per_checkpoint},
         {"truncates", traits.truncates},
         {"forks", traits.forks}};
   }
@@ -165,6 +173,13 @@ std::string to_text(const Report& report, const Args& args) {
       out += str_cat("indexer        ", c.index_top_k, " positions chosen in ", n, " of ", c.n_layers, " layers by ",
                      c.index_heads, " heads of ", c.index_dim, ", ", format_bytes(static_cast<uint64_t>(bytes * 1024)),
                      " of the key-value memory below\n");
+    }
+    if (const int64_t n = count_recurrent(c); n > 0) {
+      const model::StateTraits traits = report.model->plan().kv.traits();
+      out +=
+          str_cat("recurrence     ", n, " layers, ", c.n_state_heads, " heads of ", c.state_k_dim, " x ", c.state_v_dim,
+                  ", ", format_bytes(static_cast<uint64_t>(traits.bytes_per_sequence)), " per sequence, ",
+                  format_bytes(static_cast<uint64_t>(traits.bytes_per_checkpoint)), " per checkpoint\n");
     }
     out += str_cat("context        ", c.context_length, " trained, ",
                    format_bytes(static_cast<uint64_t>(report.model->plan().kv.traits().bytes_per_position * 1024)),

@@ -92,18 +92,21 @@ Status Bench::copy_of_first(model::Sequence& sequence, int64_t length) {
 
 Status Bench::fill(const BenchCase& test) {
   while (static_cast<int64_t>(sequences_.size()) > test.streams) sequences_.pop_back();
-  for (model::Sequence& sequence : sequences_) {
-    if (sequence.length() > test.depth) STOKER_TRY_STATUS(sequence.truncate(test.depth));
-  }
+  for (model::Sequence& sequence : sequences_) STOKER_TRY_STATUS(sequence.truncate(sequence.cut_point(test.depth)));
   while (static_cast<int64_t>(sequences_.size()) < test.streams) sequences_.emplace_back(engine_.kv());
   const int64_t n_tokens = test.depth + test.n + test.streams * kStreamStride;
   if (static_cast<int64_t>(tokens_.size()) < n_tokens) tokens_ = some_tokens(n_tokens, engine_.model().vocab_size());
-  while (sequences_[0].length() < test.depth) {
-    const int64_t at = sequences_[0].length();
-    STOKER_TRY_STATUS(take({{.begin = at, .end = std::min(test.depth, at + engine_.options().batch)}}));
-  }
-  for (size_t i = 1; i < sequences_.size(); ++i) {
-    if (sequences_[i].length() < test.depth) STOKER_TRY_STATUS(copy_of_first(sequences_[i], test.depth));
+  // What truncates lies in pages alone: it is computed once and copied.
+  const bool copies = engine_.kv().layout().traits().truncates;
+  for (size_t i = 0; i < sequences_.size(); ++i) {
+    model::Sequence& sequence = sequences_[i];
+    if (copies && i > 0 && sequence.length() < test.depth) STOKER_TRY_STATUS(copy_of_first(sequence, test.depth));
+    while (sequence.length() < test.depth) {
+      const int64_t at = sequence.length(), end = std::min(test.depth, at + engine_.options().batch);
+      STOKER_TRY_STATUS(take({{.stream = static_cast<int64_t>(i), .begin = at, .end = end}}));
+    }
+    sequence.forget_checkpoints();
+    sequence.checkpoint();
   }
   return Ok{};
 }

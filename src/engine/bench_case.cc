@@ -54,6 +54,8 @@ Engine::Needs bench_needs(std::span<const BenchCase> tests, int64_t batch) {
   for (const BenchCase& test : tests) {
     const int64_t pages = round_up<int64_t>(test.depth + test.n, kernels::kTilePositions);
     needs.positions = std::max(needs.positions, test.streams * pages);
+    needs.n_sequences = std::max(needs.n_sequences, test.streams);
+    needs.n_checkpoints = needs.n_sequences;  // where a test begins, to come back to
     const int64_t rows = test.generates ? test.streams : std::min(batch, test.tokens());
     needs.max_rows = std::max({needs.max_rows, rows, std::min(batch, test.depth)});
     needs.max_logits = std::max(needs.max_logits, test.generates ? test.streams : std::min(batch, test.streams));

@@ -86,6 +86,16 @@ void add_selection(const model::Step& step, const BenchCall& call, int64_t depth
   }
 }
 
+/// The state of each sequence is read once and written once.
+void add_recurrence(const model::Step& step, const BenchCall& call, CallTraffic& sums) {
+  const model::RecurrentSpec& r = step.recurrent;
+  const auto values = static_cast<double>(r.n_heads * r.k_dim * r.v_dim + (r.taps - 1) * r.conv_channels());
+  sums.kv_bytes += 2 * sizeof(float) * values * static_cast<double>(call.size());
+  for (const BenchPiece& piece : call) {
+    sums.attention_operations += 7 * static_cast<double>(r.n_heads * r.k_dim * r.v_dim * (piece.end - piece.begin));
+  }
+}
+
 }  // namespace
 
 CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64_t depth) {
@@ -111,6 +121,7 @@ CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64
     }
     if (step.run == model::attention_step) add_attention(step, call, depth, sums);
     if (step.run == model::select_step) add_selection(step, call, depth, sums);
+    if (step.run == model::recur_step) add_recurrence(step, call, sums);
   }
   if (rows.outputs > 0) add_product(*plan.head.w, static_cast<double>(rows.outputs), sums);
   const model::Matrix& embedding = model.weights().embedding;

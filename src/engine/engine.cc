@@ -111,6 +111,9 @@ std::vector<Ledger::Line> Engine::memory(const Needs& needs, const Placement& pl
   std::vector<Ledger::Line> lines = model_->load_memory(pool_->size(), placement.residency, placement.expert_budget);
   const auto kv = static_cast<uint64_t>(model_->plan().kv.page_bytes * pages_for(needs.positions));
   lines.push_back({"kv cache", kv, 0});
+  if (const int64_t each = model_->plan().kv.state_bytes; each > 0) {
+    lines.push_back({"recurrent states", static_cast<uint64_t>(each * needs.n_states()), 0});
+  }
   for (auto& line : model::Runner::memory(model_->plan(), runner_options(needs, placement), pool_->size()))
     lines.push_back(std::move(line));
   for (Ledger::Line& line : lines) line.bytes = Buffer::charged(line.bytes);
@@ -296,8 +299,9 @@ Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_
     hold("page cache", file_bytes);
     cache = BulkReader::Cache::kFill;
   }
-  STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv,
-                                        {.n_pages = std::max<int64_t>(1, pages_for(needs.positions))}));
+  STOKER_TRY(kv_, model::KvPool::create(
+                      *ledger_, model_->plan().kv,
+                      {.n_pages = std::max<int64_t>(1, pages_for(needs.positions)), .n_states = needs.n_states()}));
   STOKER_TRY_STATUS(
       model_->read(*file_, *ledger_, *pool_,
                    {.cache = cache,

@@ -58,10 +58,13 @@ class Engine {
 
   /// What a run needs reserved.
   struct Needs {
-    int64_t positions = 0;    ///< Key-value memory, all sequences together.
-    int64_t max_rows = 0;     ///< Most rows of one forward call.
-    int64_t prompt_rows = 0;  ///< Of the longest prompt, which is read at once where that saves reads; 0: max_rows.
-    int64_t max_logits = 1;   ///< Rows of logits that stand in memory at once.
+    int64_t positions = 0;      ///< Key-value memory, all sequences together.
+    int64_t max_rows = 0;       ///< Most rows of one forward call.
+    int64_t prompt_rows = 0;    ///< Of the longest prompt, which is read at once where that saves reads; 0: max_rows.
+    int64_t max_logits = 1;     ///< Rows of logits that stand in memory at once.
+    int64_t n_sequences = 1;    ///< That stand in memory at once: states of a fixed size each (model::StateTraits).
+    int64_t n_checkpoints = 0;  ///< That they keep together, and snapshots.
+    int64_t n_states() const { return model::KvLayout::kStatesPerSequence * n_sequences + n_checkpoints; }
   };
   /// Positions that one sequence may take: what was asked for, or the default, for `n_sequences`, that fits besides the
   /// rows and logits of `needs`. kOutOfMemory: the positions of `needs`, or one page, would be within the default and

@@ -143,7 +143,8 @@ Result<PlanRun> PlanRun::of(const Engine& engine, int64_t parallel) {
   run.needs = {.positions = run.prompt,
                .max_rows = std::max(std::min(run.prompt, engine.options().batch), parallel),
                .prompt_rows = run.prompt,
-               .max_logits = parallel};
+               .max_logits = parallel,
+               .n_sequences = parallel};
   STOKER_TRY(run.context, engine.context(run.needs, parallel));
   run.needs.positions = round_up<int64_t>(run.context, kernels::kTilePositions) * parallel;
   return run;

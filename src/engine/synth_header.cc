@@ -36,6 +36,21 @@ std::string_view norm_epsilon_key(const SynthShape& shape) {
   return config.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
 }
 
+gguf::Array list_of(const SynthKey& key, int64_t n_layers) {
+  gguf::Array list{.element = gguf::ValueType::kI32, .ints = {}, .floats = {}, .strings = {}};
+  if (const auto* numbers = std::get_if<std::span<const int64_t>>(&key.value)) {
+    const bool of_axes = key.key == "rope.dimension_sections";
+    const size_t n = of_axes ? numbers->size() : static_cast<size_t>(n_layers);
+    for (size_t i = 0; i < n; ++i) list.ints.push_back((*numbers)[i % numbers->size()]);
+    return list;
+  }
+  const auto [period, value] = std::get<SynthLayers>(key.value);
+  for (int64_t layer = 1; layer <= n_layers; ++layer) {
+    list.ints.push_back(layer % period == 0 || layer == n_layers ? value : 0);
+  }
+  return list;
+}
+
 }  // namespace
 
 void add_synth_keys(gguf::Writer& writer, const SynthShape& shape, int64_t n_layers) {
@@ -60,12 +75,10 @@ void add_synth_keys(gguf::Writer& writer, const SynthShape& shape, int64_t n_lay
       writer.add_f32(name, static_cast<float>(*real));
     } else if (const auto* flag = std::get_if<bool>(&key.value)) {
       writer.add_bool(name, *flag);
-    } else if (const auto* list = std::get_if<std::span<const int64_t>>(&key.value)) {
-      gguf::Array array{.element = gguf::ValueType::kI32, .ints = {}, .floats = {}, .strings = {}};
-      for (int64_t i = 0; i < n_layers; ++i) array.ints.push_back((*list)[static_cast<size_t>(i) % list->size()]);
-      writer.add(name, {gguf::ValueType::kArray, std::move(array)});
+    } else if (const auto* text = std::get_if<std::string_view>(&key.value)) {
+      writer.add_string(name, std::string(*text));
     } else {
-      writer.add_string(name, std::string(std::get<std::string_view>(key.value)));
+      writer.add(name, {gguf::ValueType::kArray, list_of(key, n_layers)});
     }
   };
   for (const SynthKey& key : sizes) {

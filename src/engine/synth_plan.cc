@@ -26,8 +26,13 @@ struct Spread {
   std::string_view part;
   float mean, deviation;
 };
-constexpr Spread kSpreads[] = {
-    {"norm.weight", 1, 0.1f}, {"sinks", 0, 1.5f}, {"exp_probs_b", 0, 0}, {".bias", 0, 0.1f}, {"", 1, 0}};
+constexpr Spread kSpreads[] = {{"norm.weight", 1, 0.1f},
+                               {"ssm_a", -0.6f, 0.3f},
+                               {"ssm_conv1d", 0, 0.5f},
+                               {"sinks", 0, 1.5f},
+                               {"exp_probs_b", 0, 0},
+                               {".bias", 0, 0.1f},
+                               {"", 1, 0}};
 
 void store(std::span<std::byte> out, size_t index, float value) {
   std::memcpy(out.data() + index * sizeof value, &value, sizeof value);
@@ -90,7 +95,7 @@ void SynthPlan::add_tensors() {
   }
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     for (const model::TensorSpec& spec : config.arch->tensors) {
-      if (!wanted(*shape, config, spec.name, spec.need, layer)) continue;
+      if (!may_have(spec, config, layer) || !wanted(*shape, config, spec.name, spec.need, layer)) continue;
       using model::LayerWeights;
       const bool is_stack = std::holds_alternative<model::ExpertMatrix LayerWeights::*>(spec.slot);
       const bool is_matrix = is_stack || std::holds_alternative<model::Matrix LayerWeights::*>(spec.slot);

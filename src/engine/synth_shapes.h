@@ -11,11 +11,15 @@
 
 namespace stoker::engine {
 
+/// A list of numbers, one for each layer: `value` for each so many-th and for the last, 0 for the others.
+struct SynthLayers {
+  int64_t period, value = 1;
+};
 /// A metadata key below "{architecture}.".
 struct SynthKey {
   std::string_view key;
-  /// A list is repeated until each layer has an entry.
-  std::variant<int64_t, double, std::string_view, bool, std::span<const int64_t>> value;
+  /// A list of layers is repeated until each has an entry.
+  std::variant<int64_t, double, std::string_view, bool, std::span<const int64_t>, SynthLayers> value;
 };
 
 /// One model. Its tensors are those that the family's table requires, and `extra`.

@@ -383,6 +383,26 @@ Status refuse_sections(const KeyReader& keys, const ModelConfig& config) {
                                                 ": positions of several axes are not run by this version")};
 }
 
+Status read_sections(const KeyReader& keys, ModelConfig& config) {
+  constexpr size_t kAxes = 4;
+  const gguf::Value* value = keys.find("rope.dimension_sections");
+  if (!value)
+    return Error{ErrorCode::kCorrupt, str_cat("required key ", keys.full("rope.dimension_sections"), " is missing")};
+  const auto* array = std::get_if<gguf::Array>(&value->data);
+  int64_t sum = 0;
+  bool good = array && array->ints.size() == kAxes;
+  for (size_t i = 0; good && i < kAxes; ++i) {
+    good = array->ints[i] >= 0 && array->ints[i] <= 65536;
+    sum += array->ints[i];
+  }
+  if (!good || sum == 0) {
+    return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("rope.dimension_sections"),
+                                              " is no list of 4 numbers up to 65536, not all 0")};
+  }
+  config.rope_sections = array->ints;
+  return Ok{};
+}
+
 /// The best groups are those with the largest sum of two scores, and must have enough experts together.
 Status check_groups(const KeyReader& keys, ModelConfig& config) {
   if (config.n_groups <= 1 || config.n_experts == 0) {
@@ -459,13 +479,16 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
 
   KeyReader keys(file, arch->name, overrides);
   STOKER_TRY_STATUS(read_layer_counts(keys, config));
-  for (const KeySpec& spec : kCommonKeys) STOKER_TRY_STATUS(keys.read(spec, config));
+  for (const KeySpec& spec : kCommonKeys) {
+    if (!reads(*arch, spec.key)) STOKER_TRY_STATUS(keys.read(spec, config));
+  }
   if (!reads(*arch, kRmsNormEpsilon.key)) {
     STOKER_TRY_STATUS(keys.read(config.layer_norm ? kLayerNormEpsilon : kRmsNormEpsilon, config));
   }
   for (const KeySpec& spec : arch->keys) STOKER_TRY_STATUS(keys.read(spec, config));
   STOKER_TRY_STATUS(refuse_unread_keys(keys, *arch));
   STOKER_TRY_STATUS(refuse_sections(keys, config));
+  if (config.rope_axes) STOKER_TRY_STATUS(read_sections(keys, config));
   STOKER_TRY_STATUS(check_experts(keys, config));
   STOKER_TRY(std::optional<bool> causal, file.boolean(keys.full("attention.causal")));
   if (causal && !*causal) {

@@ -74,11 +74,21 @@ struct ModelConfig {
   RopePairs index_pairs = RopePairs::kInterleaved;
   bool index_by_context = false;  ///< Without that key the length of the context says which.
   float index_norm_eps = 1e-6F;   ///< Of the norm of its keys.
-  int64_t n_experts = 0;          ///< expert_count; 0 when it is 0 or 1: the layers are dense.
-  int64_t n_used_experts = 0;     ///< expert_used_count: per token.
-  int64_t expert_ff_dim = 0;      ///< expert_feed_forward_length
-  int64_t shared_ff_dim = 0;      ///< expert_shared_feed_forward_length
-  int64_t n_shared = 0;           ///< expert_shared_count: experts that all tokens go to, computed as one wide one.
+  // Of layers with a state of fixed size in place of attention.
+  PerLayer recurrent_layers;       ///< attention.recurrent_layers: 1 where it is so; empty: by the interval.
+  PerLayer stateless_layers;       ///< 1 where a layer is a feed-forward block only; empty: nowhere.
+  int64_t attention_interval = 0;  ///< full_attention_interval: of each so many layers the last one has attention.
+  int64_t conv_taps = 0;           ///< ssm.conv_kernel
+  int64_t state_k_dim = 0;         ///< ssm.state_size: rows of a head's state, the size of q and k.
+  int64_t state_v_dim = 0;         ///< Its columns, the size of v.
+  int64_t n_key_heads = 0;         ///< ssm.group_count: of q and k.
+  int64_t n_state_heads = 0;       ///< ssm.time_step_rank: of v.
+  int64_t state_inner_dim = 0;     ///< ssm.inner_size: v of all heads.
+  int64_t n_experts = 0;           ///< expert_count; 0 when it is 0 or 1: the layers are dense.
+  int64_t n_used_experts = 0;      ///< expert_used_count: per token.
+  int64_t expert_ff_dim = 0;       ///< expert_feed_forward_length
+  int64_t shared_ff_dim = 0;       ///< expert_shared_feed_forward_length
+  int64_t n_shared = 0;            ///< expert_shared_count: experts that all tokens go to, computed as one wide one.
   int64_t n_groups = 1;       ///< expert_group_count: experts are chosen out of the best groups only; 1: all are one.
   int64_t n_used_groups = 1;  ///< expert_group_used_count
   int64_t group_best = 2;     ///< A group is as good as the sum of so many of its best experts, 1 or 2.
@@ -95,6 +105,9 @@ struct ModelConfig {
   bool rotates = true;        ///< rope.scaling.finetuned, in Granite: whether there is any rotation.
   RopePairs rope_pairs = RopePairs::kInterleaved;
   float rope_base = 10000;
+  bool rope_axes = false;  ///< Set in `defaults`: rope.dimension_sections must be there.
+  std::vector<int64_t>
+      rope_sections;            ///< The four of them: pairs of each axis of positions, of which pictures have three.
   float rope_base_swa = 0;      ///< rope.freq_base_swa, of sliding layers; 0: as rope_base.
   bool rope_swa_plain = false;  ///< Sliding layers rotate without scaling.
   RopeScaling rope_scaling = RopeScaling::kNone;
@@ -140,6 +153,13 @@ struct ModelConfig {
   bool has_experts(int64_t layer) const {
     return n_experts > 0 && layer >= n_dense_layers && (layer + 1) % expert_interval == 0;
   }
+  bool is_recurrent(int64_t layer) const {
+    if (!recurrent_layers.values.empty()) return recurrent_layers[layer] != 0;
+    return attention_interval > 0 && (layer + 1) % attention_interval != 0;
+  }
+  bool is_stateless(int64_t layer) const { return !stateless_layers.values.empty() && stateless_layers[layer] != 0; }
+  /// q, k and v of all heads.
+  int64_t conv_channels() const { return 2 * n_key_heads * state_k_dim + n_state_heads * state_v_dim; }
   /// Values between the projections of the shared experts together; 0: there are none.
   int64_t shared_width() const {
     return n_shared ? n_shared * (shared_ff_dim ? shared_ff_dim : expert_ff_dim) : shared_ff_dim;

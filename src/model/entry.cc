@@ -36,7 +36,8 @@ Result<std::unique_ptr<Decoder>> Decoder::from_file(const gguf::File& file, Opti
   if (d.model_->expert_index().layers.empty()) read.residency = {};
   STOKER_TRY_STATUS(d.model_->read(file, d.ledger_, *d.pool_, std::move(read)));
   const int64_t pages = (options.positions + kernels::kTilePositions - 1) / kernels::kTilePositions;
-  STOKER_TRY(d.kv_, KvPool::create(d.ledger_, d.model_->plan().kv, {.n_pages = pages}));
+  STOKER_TRY(d.kv_, KvPool::create(d.ledger_, d.model_->plan().kv,
+                                   {.n_pages = pages, .n_states = KvLayout::kStatesPerSequence * options.n_sequences}));
   STOKER_TRY(d.runner_, Runner::create(d.model_->plan(), *d.pool_, d.ledger_,
                                        {.max_rows = options.max_rows,
                                         .experts = d.model_->experts(),

@@ -26,6 +26,7 @@ class Decoder {
     int threads = 1;
     int64_t positions = 4096;  ///< Key-value memory, all sequences together.
     int64_t max_rows = 512;    ///< Most rows of one call.
+    int64_t n_sequences = 16;  ///< At once, of models whose state has a fixed size each.
     LoadOptions load{};
     uint64_t memory_bytes = 0;  ///< Limit of the ledger; 0: none.
   };

@@ -26,6 +26,8 @@ struct RowSpan {
   int64_t n = 0;
   int64_t position0 = 0;
   const std::byte* const* tiles = nullptr;
+  const std::byte* state = nullptr;  ///< What recurrent layers go on from; null: zeros.
+  std::byte* next_state = nullptr;   ///< What they leave; may be `state`.
 };
 
 /// Rows of one sequence whose positions lie in one KV tile.
@@ -256,6 +258,11 @@ void index_query_step(const Step&, Exec&, Worker&) noexcept;     ///< Queries of
 void select_step(const Step&, Exec&, Worker&) noexcept;          ///< Which positions each row sees.
 void quantize_heads_step(const Step&, Exec&, Worker&) noexcept;  ///< The rows of each head: quantized.
 void heads_product_step(const Step&, Exec&, Worker&) noexcept;   ///< Each head's matrix times its rows.
+void convolve_step(const Step&, Exec&, Worker&) noexcept;  ///< q, k, v: convolved; q and k of length 1; gates ready.
+void recur_step(const Step&, Exec&, Worker&) noexcept;     ///< The state of each head; its output, normed and gated.
+void short_convolve_step(const Step&, Exec&, Worker&) noexcept;  ///< Both gates and the convolution between them.
+void group_norm_step(const Step&, Exec&, Worker&) noexcept;      ///< attended: normed in groups, quantized.
+void gate_step(const Step&, Exec&, Worker&) noexcept;            ///< attended: times its gate, quantized.
 void quantize_step(const Step&, Exec&, Worker&) noexcept;        ///< attended: quantized.
 void gated_act_step(const Step&, Exec&, Worker&) noexcept;       ///< gate = act(gate + bias) * (up + bias), quantized.
 void act_step(const Step&, Exec&, Worker&) noexcept;             ///< gate = act(gate + bias), quantized.

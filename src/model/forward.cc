@@ -78,12 +78,21 @@ Status Runner::check(Batch batch, bool consumed) const {
 
 Status Runner::reserve(Batch batch) const {
   int64_t wanted = 0;
-  for (const Span& span : batch) wanted += span.sequence->pages_wanted(static_cast<int64_t>(span.tokens.size()));
+  int64_t states = 0;
+  for (const Span& span : batch) {
+    const auto n = static_cast<int64_t>(span.tokens.size());
+    wanted += span.sequence->pages_wanted(n);
+    states += span.sequence->states_wanted(n);
+  }
   if (batch.empty()) return Ok{};
   const KvPool& pages = batch[0].sequence->pool();
   if (wanted > pages.n_free()) {
     return Error{ErrorCode::kOverloaded, str_cat("the key-value cache has ", pages.n_free(), " free pages of ",
                                                  kTilePositions, " positions, this batch wants ", wanted)};
+  }
+  if (states > 0 && states > pages.states()->n_free()) {
+    return Error{ErrorCode::kOverloaded, str_cat("of ", pages.states()->n(), " places for recurrent states ",
+                                                 pages.states()->n_free(), " are free, this batch wants ", states)};
   }
   for (const Span& span : batch) STOKER_TRY_STATUS(span.sequence->reserve(static_cast<int64_t>(span.tokens.size())));
   return Ok{};
@@ -105,7 +114,14 @@ Runner::Chunk& Runner::next_chunk() {
 
 void Runner::add_rows(const Span& span, int64_t begin, int64_t end, Chunk& chunk) {
   const int64_t row0 = chunk.exec.n_tokens, n = end - begin, position0 = span.position + begin;
-  spans_.push_back({.row0 = row0, .q_row0 = row0, .n = n, .position0 = position0, .tiles = span.sequence->tiles()});
+  std::byte* next_state = span.sequence->next_state();
+  spans_.push_back({.row0 = row0,
+                    .q_row0 = row0,
+                    .n = n,
+                    .position0 = position0,
+                    .tiles = span.sequence->tiles(),
+                    .state = begin == 0 ? span.sequence->state() : next_state,
+                    .next_state = next_state});
   for (int64_t i = 0; i < n; ++i) positions_.push_back(position0 + i);
   tokens_.insert(tokens_.end(), span.tokens.begin() + begin, span.tokens.begin() + end);
   for (int64_t i = 0; i < n;) {

@@ -26,11 +26,14 @@ std::string shape_text(std::span<const int64_t> shape) {
   return out + "]";
 }
 
-/// Shapes are equal up to leading ones, which the container drops.
+/// Shapes are equal up to ones, which hold nothing: the container drops leading ones, and some files have others.
 bool same_shape(std::span<const int64_t> a, std::span<const int64_t> b) {
-  while (a.size() > 1 && a.front() == 1) a = a.subspan(1);
-  while (b.size() > 1 && b.front() == 1) b = b.subspan(1);
-  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  const auto without_ones = [](std::span<const int64_t> shape) {
+    std::vector<int64_t> sizes(shape.begin(), shape.end());
+    std::erase(sizes, 1);
+    return sizes;
+  };
+  return without_ones(a) == without_ones(b);
 }
 
 bool is_plain_float(TensorType type) {
@@ -139,7 +142,10 @@ Status WeightPlan::add_tensor(const gguf::File& file, const std::string& name, c
     return add(file, name, {.matrix = &(weights.*(*matrix))}, std::move(shape), required);
   }
   if (auto vector = std::get_if<Vector LayerWeights::*>(&spec.slot)) {
-    return add(file, name, {.vector = &(weights.*(*vector)), .only_f32 = spec.need == Need::kF32},
+    return add(file, name,
+               {.vector = &(weights.*(*vector)),
+                .only_f32 = spec.need == Need::kF32,
+                .turned = spec.cols == Dim::kTaps ? cols : 0},
                has_cols(spec) ? std::vector{rows, cols} : std::vector{rows}, required);
   }
   if (auto experts = std::get_if<ExpertMatrix LayerWeights::*>(&spec.slot)) {
@@ -176,7 +182,7 @@ Status WeightPlan::add_layer(const gguf::File& file, const ModelConfig& config, 
   const std::string prefix = str_cat("blk.", layer, ".");
   for (const TensorSpec& spec : config.arch->tensors) {
     const std::string name = prefix + std::string(spec.name);
-    if (!may_have(spec.need, config, layer)) {
+    if (!may_have(spec, config, layer)) {
       if (is_of_own_kv(spec.need)) known_.push_back(name);
       continue;
     }
@@ -386,7 +392,17 @@ struct WeightPlan::Filler {
 
   Result<uint64_t> fill_vector(const Slot& slot, std::span<std::byte> window) const {
     STOKER_TRY(const std::span<std::byte> bytes, reader.read(*slot.tensor, 0, slot.tensor->bytes, window));
-    STOKER_TRY_STATUS(quant::dequantize_row(slot.tensor->type(), bytes, slot.to.vector->n, slot.to.vector->data));
+    const Vector& vector = *slot.to.vector;
+    if (slot.to.turned == 0) {
+      STOKER_TRY_STATUS(quant::dequantize_row(slot.tensor->type(), bytes, vector.n, vector.data));
+      return bytes.size();
+    }
+    std::vector<float> values(static_cast<size_t>(vector.n));
+    STOKER_TRY_STATUS(quant::dequantize_row(slot.tensor->type(), bytes, vector.n, values.data()));
+    const int64_t n_cols = slot.to.turned, n_rows = vector.n / n_cols;
+    for (int64_t i = 0; i < vector.n; ++i) {
+      vector.data[i % n_cols * n_rows + i / n_cols] = values[static_cast<size_t>(i)];
+    }
     return bytes.size();
   }
 

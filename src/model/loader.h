@@ -74,7 +74,8 @@ class WeightPlan {
             tensor_rows = 0;  ///< Of an expert in the tensor, where it has more than the matrix; 0: it has not.
     bool only_f32 = false;    ///< Of a vector: no other type will do.
     bool of_experts = false;
-    int64_t turned = 0;     ///< Of each head's rows in the tensor the first so many, transposed; 0: all, as they are.
+    int64_t turned = 0;  ///< Of each head's rows in the tensor the first so many, transposed; 0: all, as they are. Of
+                         ///< a vector: its columns in the file; rows of them are transposed.
     int64_t head_rows = 0;  ///< Then: rows of a head.
     size_t unit = kNoUnit;
   };

@@ -65,6 +65,9 @@ PlanBuilder::PlanBuilder(const ModelConfig& config, const Weights& weights, Kern
   need(Buf::kResidual, config.dim);
   need(Buf::kNormed, config.dim);
   need(Buf::kBranch, config.dim);
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+    if (!config.is_stateless(layer) && config.kv_layer(layer) == layer) last_with_state_ = layer;
+  }
 }
 
 void PlanBuilder::need(Buf buf, int64_t floats) {
@@ -194,9 +197,11 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.rope_pairs = config_.rotates && options.rotate ? config_.rope_dims_of(spec.rope == 1) / 2 : 0;
   spec.rotate =
       config_.rope_pairs == RopePairs::kHalves ? finder_.table().rope_halves : finder_.table().rope_interleaved;
+  spec.gated = options.gated;
+  spec.q_stride = options.gated ? 2 * spec.k_dim : spec.k_dim;
   // Separate matrices write whole groups of 16 outputs, so each part starts at a multiple of 16.
   const int64_t unit = w.wqkv ? 1 : 16;
-  spec.k_column = round_up(spec.n_heads * spec.k_dim, unit);
+  spec.k_column = round_up(spec.n_heads * spec.q_stride, unit);
   spec.v_column = spec.k_column + round_up(spec.n_kv_heads * spec.k_dim, unit);
   spec.bq = present(w.bq), spec.bk = present(w.bk), spec.bv = present(w.bv), spec.bqkv = present(w.bqkv);
   if (options.sinks) spec.sinks = present(w.sinks);
@@ -205,7 +210,6 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.late_norm = options.late_qk_norm;
   if (options.temperature) spec.temperature = config_.attn_temperature;
   spec.temperature_length = config_.rope_original_context;
-  spec.q_stride = spec.k_dim;
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
 
   const bool of_mlp = options.parallel && !w.attn_norm;  // The one norm of the layer goes by its name.
@@ -227,30 +231,31 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   }
   add(qkv_step, spec.stores ? "rope+store" : "rope q", layer).attention = spec;
   need(Buf::kQkv, spec.v_column + spec.n_kv_heads * spec.v_dim);
-  if (spec.stores) plan_.n_steps_to_store = plan_.steps.size();
+  if (spec.stores) stored();
   attend(spec, layer);
-  Step& quantize = add(quantize_step, "quantize", layer);
+  Step& quantize = add(options.gated ? gate_step : quantize_step, options.gated ? "gate, quantize" : "quantize", layer);
   quantize.in = Buf::kAttended;
   quantize.k = spec.n_heads * spec.v_dim;
   quantize.forms = forms_of({&w.wo});
+  quantize.attention = spec;
+  quantize.gathered = layer == last_with_state_;
   product("attention out", layer, Buf::kAttended, {{&w.wo, {options.parallel ? Buf::kParallel : Buf::kBranch, 0}}});
   (options.parallel ? parallel_pending_ : branch_pending_) = true;
   (options.parallel ? parallel_bias_ : branch_bias_) = present(w.bo);
   if (options.post_norm) post_gain_ = &w.post_attn_norm;
 }
 
-/// From the last layer that stores keys on of the rows that want outputs only, which become all rows: what others would
-/// give nobody reads.
+/// From the last layer that has a state of its own on of the rows that want outputs only, which become all rows: what
+/// others would give nobody reads.
 void PlanBuilder::attend(const AttentionSpec& spec, int64_t layer) {
-  const int64_t last = config_.n_layers - config_.n_shared_kv - 1;
-  if (layer == last) {
+  if (layer == last_with_state_) {
     plan_.n_steps_to_gather = plan_.steps.size();
     add(gather_step, "gather outputs", layer);
   }
   Step& step = add(attention_step, "attention", layer);
   step.attention = spec;
-  step.outputs_only = layer >= last;
-  step.after_gather = layer > last;
+  step.outputs_only = layer >= last_with_state_;
+  step.after_gather = layer > last_with_state_;
   need(Buf::kAttended, spec.n_heads * spec.v_dim);
   plan_.attention_scratch = std::max(
       plan_.attention_scratch, kernels::attention_scratch_bytes(static_cast<int>(spec.k_dim),

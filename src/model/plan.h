@@ -79,6 +79,7 @@ struct AttentionSpec {
   int64_t q_column = 0, k_column = 0, v_column = 0;  ///< In Buf::kQkv.
   Buf queries = Buf::kQkv;                           ///< Where attention reads them, from q_column on,
   int64_t q_stride = 0;                              ///< from one head to the next.
+  bool gated = false;                                ///< Behind each query in Buf::kQkv stands the gate of its output.
   bool values_in_keys = false;                       ///< V is the first v_dim dimensions of K.
   const Vector *bq = nullptr, *bk = nullptr, *bv = nullptr, *bqkv = nullptr, *q_norm = nullptr, *k_norm = nullptr;
   const Vector* sinks = nullptr;
@@ -102,11 +103,43 @@ struct IndexSpec {
   KvLayout::Layer keys{};
 };
 
+/// Where the values of heads stand in a row of Buf::kQkv: so many heads of a group beside each other, and groups.
+struct HeadColumns {
+  int64_t column = 0, group = 1, group_step = 0, step = 0;
+  int64_t of(int64_t head) const { return column + head / group * group_step + head % group * step; }
+};
+
+/// Where the channels of q, k or v have their convolution.
+struct ConvPart {
+  const Vector* w = nullptr;  ///< [taps][channels]
+  const Vector* bias = nullptr;
+  int64_t in_w = 0;      ///< The first of these channels in w,
+  int64_t in_state = 0;  ///< and in the state.
+};
+
+/// Geometry of a layer with a recurrence.
+struct RecurrentSpec {
+  int64_t taps = 0, k_dim = 0, v_dim = 0, n_key_heads = 0, n_heads = 0;
+  bool tiled = false;         ///< Head h reads key head h mod n_key_heads; otherwise h / (n_heads / n_key_heads).
+  bool row_decay = false;     ///< Each row of a head's state decays by itself: k_dim values in place of one.
+  bool sigmoid_gate = false;  ///< Of the output; otherwise SiLU.
+  /// Mamba-2: no delta rule, q and k as they are, beta is the step, from which the decay follows; `skip` times v is
+  /// added to the output, and what is normed is groups of gated heads.
+  bool scan = false;
+  HeadColumns q{}, k{}, v{}, gate{}, beta{}, decay{};
+  ConvPart q_conv{}, k_conv{}, v_conv{};
+  const Vector *b_decay = nullptr, *decay_a = nullptr, *norm = nullptr, *skip = nullptr;
+  KvLayout::Layer layout{};
+  int64_t key_head_of(int64_t head) const { return tiled ? head % n_key_heads : head / (n_heads / n_key_heads); }
+  int64_t conv_channels() const { return 2 * n_key_heads * k_dim + n_heads * v_dim; }
+};
+
 /// What latent attention does before queries meet what is cached, and after.
 struct LatentSpec {
   int64_t kv_column = 0;  ///< In Buf::kDown; the latent of q begins at 0.
   int64_t q_latent = 0;   ///< 0: q comes from the model dimension.
   int64_t plain = 0;      ///< Dimensions of a head's query in Buf::kQkv before those that are rotated.
+  int64_t shared = 0;     ///< And these, whose keys all heads share; not all families rotate them.
   const Vector *q_norm = nullptr, *kv_norm = nullptr;
 };
 
@@ -156,9 +189,10 @@ struct Step {
   int64_t layer = -1;
   int index = 0;
 
-  std::array<Target, 4> targets{};
+  std::array<Target, 6> targets{};
   int n_targets = 0;
   Buf in = Buf::kResidual;  ///< What is normed, quantized or multiplied.
+  int64_t in_column = 0;    ///< From here on; of quantize_step only.
   int64_t k = 0;            ///< Values per row of `in`.
   Forms forms{};
   const Vector* gain = nullptr;  ///< Norm before the next products; null: none, they take the residual itself.
@@ -173,7 +207,9 @@ struct Step {
   IndexSpec indexer{};  ///< n_heads 0: the layer has none.
   HeadsSpec heads{};
   bool after_gather = false;  ///< Attention in a layer behind the one in which rows became fewer.
+  RecurrentSpec recurrent{};
   bool outputs_only = false;  ///< Attention for output rows only, which become all rows; its selection likewise.
+  bool gathered = false;      ///< Of gate_step: behind such attention. Of gather_step: `in` too has rows to gather.
   Activation activation = Activation::kSilu;
   kernels::Xielu xielu{};
   Buf up = Buf::kUp;
@@ -241,6 +277,7 @@ struct AttentionOptions {
   bool temperature = false;    ///< Queries grow with the position (ModelConfig::attn_temperature).
   bool value_norm = false;     ///< Norm of each head of V, without a gain.
   bool post_norm = false;      ///< Norm of the block's output before it is added.
+  bool gated = false;          ///< The output of each head is multiplied by a sigmoid, which comes out of wq.
   bool sinks = false;          ///< A logit per head that takes part in the softmax and has no value.
   /// The feed-forward that follows reads what this block has read, not what it adds: with a norm of its own where the
   /// layer has one, otherwise with the same.
@@ -264,7 +301,15 @@ class PlanBuilder {
   void attention(const LayerWeights& w, int64_t layer, AttentionOptions options);
   /// Attention whose keys and values are one latent row for all heads: queries are taken into its space before they
   /// meet it, and what they attended to out of it afterwards (docs/kernels.md#latent).
-  void latent_attention(const LayerWeights& w, int64_t layer);
+  void latent_attention(const LayerWeights& w, int64_t layer, bool rotate = true);
+  /// The gated delta rule in place of attention: docs/kernels.md#recurrence. `tiled`: RecurrentSpec::tiled.
+  void gated_delta(const LayerWeights& w, int64_t layer, bool tiled);
+  /// The same where each row of the state decays by itself (Kimi Delta Attention).
+  void kimi_delta(const LayerWeights& w, int64_t layer);
+  /// Mamba-2 in place of attention.
+  void scan(const LayerWeights& w, int64_t layer);
+  /// A short convolution between two gates in place of attention.
+  void short_convolution(const LayerWeights& w, int64_t layer);
   /// down * (activation(gate * x) . (up * x)); gate and up may be one matrix.
   void gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options);
   /// down * activation(up * x).
@@ -297,6 +342,11 @@ class PlanBuilder {
   void attend(const AttentionSpec& spec, int64_t layer);
   IndexSpec indexer(const LayerWeights& w, int64_t layer, const AttentionSpec& spec, int64_t column) const;
   void select(const IndexSpec& index, int64_t layer);
+  /// What comes before has made the state of the layer.
+  void stored() { plan_.n_steps_to_store = plan_.steps.size(); }
+  void recur(const RecurrentSpec& spec, const LayerWeights& w, int64_t layer);
+  void state_out(const RecurrentSpec& spec, const LayerWeights& w, int64_t layer);
+  void quantize(Buf in, int64_t column, int64_t k, const Matrix& w, int64_t layer);
   Step& heads_step(StepFn run, const char* name, int64_t layer, Buf in, const HeadsSpec& heads, const Matrix& w);
   void head_product(const char* name, int64_t layer, HeadsSpec heads, const Matrix& w, Buf out);
   MoeSpec moe_spec(const LayerWeights& w) const;
@@ -313,6 +363,7 @@ class PlanBuilder {
   KernelFinder& finder_;
   Plan& plan_;
   Status status_ = Ok{};
+  int64_t last_with_state_ = 0;  ///< The last layer that has a state of its own: behind it only output rows go on.
   bool branch_pending_ = false, parallel_pending_ = false;
   const Vector *branch_bias_ = nullptr, *parallel_bias_ = nullptr;
   const Vector *post_gain_ = nullptr, *layer_scale_ = nullptr;

@@ -52,14 +52,14 @@ void PlanBuilder::select(const IndexSpec& index, int64_t layer) {
       std::max(plan_.attention_scratch, kernels::index_scratch_bytes(static_cast<int>(index.dim)));
 }
 
-void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer) {
+void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer, bool rotate) {
   const int64_t n_heads = config_.n_heads[layer], latent = config_.latent_dim, rope = config_.rope_dims;
   const int64_t plain = config_.head_k_dim - rope, value = config_.head_v_dim;
   AttentionSpec spec;
   spec.n_heads = n_heads, spec.n_kv_heads = 1;
   spec.k_dim = config_.k_dim, spec.v_dim = config_.v_dim;
   spec.scale = config_.attn_scale;
-  spec.rope_pairs = rope / 2;
+  spec.rope_pairs = rotate ? rope / 2 : 0;
   spec.rotate = finder_.table().rope_interleaved;
   spec.temperature = config_.attn_temperature;
   spec.temperature_length = config_.attn_temperature_length;
@@ -70,6 +70,7 @@ void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer) {
   const LatentSpec down{.kv_column = round_up<int64_t>(w.q_down ? w.q_down.n_out : 0, 16),
                         .q_latent = w.q_down ? w.q_down.n_out : 0,
                         .plain = plain,
+                        .shared = rope,
                         .q_norm = w.q_down ? &w.q_latent_norm : nullptr,
                         .kv_norm = &w.latent_norm};
 
@@ -93,7 +94,7 @@ void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer) {
   store.in = Buf::kDown;
   store.k = down.q_latent;
   store.forms = w.q_down ? forms_of({&w.wq, &w.index_q}) : Forms{};
-  if (layer == config_.n_layers - 1) plan_.n_steps_to_store = plan_.steps.size();
+  stored();
   if (w.q_down) {
     product(w.index_q ? "q up, index q" : "q up", layer, Buf::kDown,
             {{&w.wq, {Buf::kQkv, 0}}, {&w.index_q, {Buf::kGate, 0}}});

@@ -1,5 +1,6 @@
 #include "model/random_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -39,18 +40,20 @@ class RandomModelWriter {
     add_keys();
     for (const GlobalTensorSpec& spec : config_.arch->globals) {
       if (is_optional(spec.need) || !may_have(spec.need, config_, 0)) continue;
-      STOKER_TRY_STATUS(
-          add(std::string(spec.name), std::holds_alternative<Matrix Weights::*>(spec.slot), spec.rows, spec.cols, 0));
+      STOKER_TRY_STATUS(add(std::string(spec.name), std::holds_alternative<Matrix Weights::*>(spec.slot),
+                            shape_of(spec.rows, spec.cols, std::holds_alternative<Matrix Weights::*>(spec.slot), 0)));
     }
     for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
       for (const TensorSpec& spec : config_.arch->tensors) {
-        if (is_optional(spec.need) || !may_have(spec.need, config_, layer)) continue;
+        if (is_optional(spec.need) || !may_have(spec, config_, layer)) continue;
         const bool stacked = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
                              std::holds_alternative<ExpertVector LayerWeights::*>(spec.slot);
         const bool matrix = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
                             std::holds_alternative<Matrix LayerWeights::*>(spec.slot);
         const int64_t n_stacked = stacked ? config_.n_experts : resolve(spec.stack, config_, layer);
-        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name), matrix, spec.rows, spec.cols, layer, n_stacked));
+        std::vector<int64_t> sizes = shape_of(spec.rows, spec.cols, has_cols(spec), layer);
+        if (n_stacked > 1) sizes.insert(sizes.begin(), n_stacked);
+        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name), matrix, std::move(sizes)));
       }
     }
     return writer_.bytes();
@@ -62,13 +65,35 @@ class RandomModelWriter {
   }
   void f32(std::string_view key, float value) { writer_.add_f32(str_cat(config_.arch->name, ".", key), value); }
 
+  void list(std::string_view key, std::vector<int64_t> values) {
+    gguf::Array array{.element = gguf::ValueType::kI32, .ints = std::move(values), .floats = {}, .strings = {}};
+    writer_.add(str_cat(config_.arch->name, ".", key), {gguf::ValueType::kArray, std::move(array)});
+  }
+
+  /// Layers without attention are known by a list of their own, or by key-value heads that they do not have.
+  void add_layer_kinds() {
+    const std::vector<int64_t>& recurrent = config_.recurrent_layers.values;
+    const auto has_list = [](const KeySpec& key) { return key.key == "attention.recurrent_layers"; };
+    const bool own_list = std::any_of(config_.arch->keys.begin(), config_.arch->keys.end(), has_list);
+    if (recurrent.empty() || own_list) {
+      u32("attention.head_count_kv", config_.n_kv_heads[0]);
+      if (!recurrent.empty()) list("attention.recurrent_layers", recurrent);
+      return;
+    }
+    std::vector<int64_t> heads;
+    heads.reserve(recurrent.size());
+    for (const int64_t flag : recurrent) heads.push_back(flag ? 0 : config_.n_kv_heads[0]);
+    list("attention.head_count_kv", std::move(heads));
+  }
+
   void add_keys() {
     u32("block_count", config_.n_layers);
     u32("context_length", config_.context_length);
     u32("embedding_length", config_.dim);
     u32("feed_forward_length", config_.ff_dim[0]);
     u32("attention.head_count", config_.n_heads[0]);
-    u32("attention.head_count_kv", config_.n_kv_heads[0]);
+    add_layer_kinds();
+    if (!config_.rope_sections.empty()) list("rope.dimension_sections", config_.rope_sections);
     u32("attention.key_length", config_.k_dim);
     u32("attention.value_length", config_.v_dim);
     u32("rope.dimension_count", config_.rope_dims);
@@ -82,12 +107,10 @@ class RandomModelWriter {
       writer_.add_f32("xielu.eps", static_cast<float>(p.eps));
     }
     if (config_.any_sliding()) {
-      gguf::Array pattern{.element = gguf::ValueType::kI32, .ints = {}, .floats = {}, .strings = {}};
-      for (const bool sliding : config_.sliding) pattern.ints.push_back(sliding);
-      writer_.add(str_cat(config_.arch->name, ".attention.sliding_window_pattern"),
-                  {gguf::ValueType::kArray, std::move(pattern)});
+      list("attention.sliding_window_pattern", {config_.sliding.begin(), config_.sliding.end()});
     }
     for (const KeySpec& spec : config_.arch->keys) {
+      if (spec.key == "rope.dimension_count") continue;  // above
       if (auto number = std::get_if<int64_t ModelConfig::*>(&spec.field)) u32(spec.key, config_.*(*number));
       if (auto flag = std::get_if<bool ModelConfig::*>(&spec.field)) {
         writer_.add(str_cat(config_.arch->name, ".", spec.key), {gguf::ValueType::kBool, config_.*(*flag)});
@@ -99,15 +122,20 @@ class RandomModelWriter {
     }
   }
 
-  Status add(const std::string& name, bool matrix, Dim rows, Dim cols, int64_t layer, int64_t n_stacked = 1) {
-    std::vector<int64_t> shape{resolve(rows, config_, layer)};
-    if (matrix) shape.push_back(resolve(cols, config_, layer));
-    if (n_stacked > 1) shape.insert(shape.begin(), n_stacked);
+  std::vector<int64_t> shape_of(Dim rows, Dim cols, bool has_columns, int64_t layer) const {
+    std::vector<int64_t> sizes{resolve(rows, config_, layer)};
+    if (has_columns) sizes.push_back(resolve(cols, config_, layer));
+    return sizes;
+  }
+
+  Status add(const std::string& name, bool matrix, std::vector<int64_t> shape) {
     int64_t n = 1;
     for (int64_t size : shape) n *= size;
     std::vector<float> values(static_cast<size_t>(n));
     const float deviation = matrix ? 1.0f / std::sqrt(static_cast<float>(shape.back())) : 0.1f;
-    for (float& value : values) value = (matrix ? 0.0f : 1.0f) + random_.uniform(deviation);
+    // What decays must not grow.
+    const float mean = matrix ? 0.0f : name.ends_with(".ssm_a") ? -1.0f : 1.0f;
+    for (float& value : values) value = mean + random_.uniform(deviation);
     return writer_.add_tensor(name, gguf::TensorType::kF32, std::move(shape), std::as_bytes(std::span(values)));
   }
 
@@ -126,6 +154,11 @@ Result<std::string> random_model(ModelConfig config, int64_t n_layers, int64_t v
   config.n_layers = config.n_file_layers = n_layers;
   config.n_shared_kv = 0;
   config.sliding.resize(static_cast<size_t>(n_layers));
+  if (config.attention_interval > n_layers) config.attention_interval = n_layers;
+  if (std::vector<int64_t>& flags = config.recurrent_layers.values; !flags.empty()) {
+    flags.resize(static_cast<size_t>(n_layers), 1);
+    flags.back() = 0;
+  }
   for (PerLayer* sizes : {&config.n_heads, &config.n_kv_heads, &config.ff_dim}) sizes->values.resize(1);
   config.n_vocab = vocab;
   return RandomModelWriter(config, seed).write();

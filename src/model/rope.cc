@@ -42,6 +42,17 @@ Status apply_factors(const Vector& factors, RopeTable& table) {
   return Ok{};
 }
 
+/// Positions of several axes: time, height and width take turns, pair by pair, as far as their sections go; in text all
+/// three are the position. What is left has an axis of its own, which is 0.
+void leave_other_axes(const std::vector<int64_t>& sections, RopeTable& table) {
+  int64_t n = 0;
+  for (const int64_t size : sections) n += size;
+  for (size_t i = 0; i < table.frequency.size(); ++i) {
+    const int64_t in_turn = static_cast<int64_t>(i) % n;
+    if (in_turn >= 3 * sections[static_cast<size_t>(in_turn % 3)]) table.frequency[i] = 0;
+  }
+}
+
 }  // namespace
 
 void RopeTable::at(int64_t position, float* cos, float* sin) const noexcept {
@@ -61,6 +72,7 @@ Result<RopeTable> make_rope(const ModelConfig& config, const Weights& weights, b
   for (int64_t i = 0; i < n_dims / 2; ++i) {
     table.frequency.push_back(1 / math::pow(base, 2 * static_cast<double>(i) / dims));
   }
+  if (!config.rope_sections.empty()) leave_other_axes(config.rope_sections, table);
   if (sliding && config.rope_swa_plain) return table;
 
   table.magnitude = static_cast<double>(config.rope_attn_factor);

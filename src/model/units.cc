@@ -20,9 +20,29 @@ std::vector<Unit> units_of(const Weights& weights) {
       if (!unit.matrices.empty()) units.push_back(std::move(unit));
     };
     const Matrix none;  // in place of what is made at load and lies in no file
-    add(Unit::Kind::kAttention,
-        {&w.q_down, &w.kv_down, &w.wqkv, &w.wq, &w.wk, &w.wv, w.kv_up ? &none : &w.k_up, &w.v_up, &w.kv_up, &w.wo,
-         &w.shared_gate, &w.shared_up, &w.shared_down, &w.index_q, &w.index_k, &w.index_weights});
+    add(Unit::Kind::kAttention, {&w.q_down,
+                                 &w.kv_down,
+                                 &w.wqkv,
+                                 &w.wq,
+                                 &w.wk,
+                                 &w.wv,
+                                 w.kv_up ? &none : &w.k_up,
+                                 &w.v_up,
+                                 &w.kv_up,
+                                 &w.wo,
+                                 &w.shared_gate,
+                                 &w.shared_up,
+                                 &w.shared_down,
+                                 &w.index_q,
+                                 &w.index_k,
+                                 &w.index_weights,
+                                 &w.state_in,
+                                 &w.state_gate,
+                                 &w.beta,
+                                 &w.decay,
+                                 &w.decay_down,
+                                 &w.state_gate_down,
+                                 &w.beta_decay});
     add(Unit::Kind::kFeedForward, {&w.gate_up, &w.gate, &w.up, &w.down});
   }
   return units;

@@ -67,6 +67,17 @@ struct LayerWeights {
   Matrix index_q, index_k, index_weights;  ///< Of an indexer: [heads * dim, q latent], [dim, model], [heads, model].
   Vector index_k_norm, b_index_k_norm;
   Matrix kv_up;  ///< Both as one, [heads * (unrotated + value), latent]; k_up is then made from it, and v_up empty.
+  // Of layers with a state of fixed size; q, k and v come out of `wqkv`, and `wo` is the way back.
+  Matrix state_gate;                   ///< [v of all heads, dim]
+  Matrix state_in;                     ///< Both as one, by key heads: q, k, its v and its gates.
+  Matrix beta, decay;                  ///< [heads, dim]
+  Matrix beta_decay;                   ///< Both as one, by key heads.
+  Matrix decay_down, state_gate_down;  ///< `decay` and `state_gate` are then the way up.
+  Vector b_conv, state_skip;           ///< [channels], [heads]
+  Vector conv_q, conv_k, conv_v;       ///< As `conv`, each by itself.
+  Vector conv;                         ///< [taps, channels]: in the file the other way round.
+  Vector b_decay, decay_a;             ///< [heads]
+  Vector state_norm;                   ///< [v of one head]
   Matrix gate, up, down;
   Matrix gate_up;  ///< In place of gate and up: the rows of gate, then those of up.
   Vector b_gate, b_up, b_down;

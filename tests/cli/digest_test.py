@@ -31,7 +31,9 @@ SHORT = (
     # Latents: of f32 and of int8, keys transposed at load, selected ones.
     "deepseek2 deepseek2-joined-q8_0 glm-dsa deepseek32 "
     # Heads of two sizes, shared keys, inputs of layers; experts beside a dense block.
-    "gemma4 gemma4-moe"
+    "gemma4 gemma4-moe "
+    # States of fixed size: convolution, both delta rules, a scan.
+    "qwen3next-joined kimi-linear-q8_0 granitehybrid lfm2"
 ).split()
 
 

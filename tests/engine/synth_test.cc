@@ -275,6 +275,12 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"glm-5", 744e9},
                                                    {"glm-5.2", 744e9},
                                                    {"kimi-k2", 1.026e12},
+                                                   // Without their draft layers.
+                                                   {"qwen3-next-80b-a3b", 79.67e9},
+                                                   {"qwen3.5-35b-a3b", 34.66e9},
+                                                   {"kimi-linear-48b-a3b", 49.1e9},
+                                                   {"lfm2-1.2b", 1.17e9},
+                                                   {"granite-4.0-h-tiny", 6.94e9},
                                                    {"glm-4.7-flash", 29.94e9},
                                                    {"mistral-small-4", 119e9}};
   for (const SynthShape& shape : synth_shapes()) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 
@@ -151,6 +152,49 @@ TEST(Config, PositionsOfPictures) {
   expect_refused("glm4", {{"rope.dimension_sections", list({8, 12, 12, 0})}}, {"glm4.rope.dimension_sections", "axes"});
   EXPECT_TRUE(read("glm4", {{"rope.dimension_sections", list({0, 0, 0, 0})}}));
   EXPECT_TRUE(read("glm4moe", {{"rope.dimension_sections", list({8, 12, 12, 0})}}));
+}
+
+TEST(Config, Recurrences) {
+  const auto next = read("qwen3next", {});
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_TRUE(next->is_recurrent(0) && next->is_recurrent(2) && !next->is_recurrent(3));
+  EXPECT_EQ(next->conv_channels(), 2 * 2 * 16 + 6 * 16);
+  const auto layers = read("qwen35", {{"attention.recurrent_layers", list({0, 1, 1, 1})}});
+  ASSERT_TRUE(layers) << layers.error().message;
+  EXPECT_TRUE(!layers->is_recurrent(0) && layers->is_recurrent(3));
+  for (const std::string arch : {"qwen3next", "qwen35", "qwen35moe", "kimi-linear"}) {
+    for (const int64_t taps : {1, 5}) {
+      expect_refused(arch, {{"ssm.conv_kernel", u32(taps)}},
+                     {arch + ".ssm.conv_kernel", std::to_string(taps), "2 to 4"});
+    }
+    if (arch == "kimi-linear") continue;
+    expect_refused(arch, {{"ssm.state_size", u32(24)}}, {"24", "multiples of 16"});
+    expect_refused(arch, {{"ssm.state_size", u32(1024)}}, {"1024", "up to 512"});
+    expect_refused(arch, {{"ssm.group_count", u32(4)}}, {"ssm.time_step_rank", "no multiple of 4"});
+    expect_refused(arch, {{"ssm.inner_size", u32(100)}}, {arch + ".ssm.inner_size", "100", "wanted 96"});
+    expect_refused(arch, {{"full_attention_interval", u32(9)}}, {"none of 4 layers has attention"});
+    expect_refused(arch, {{"attention.recurrent_layers", list({0, 1})}}, {arch + ".attention.recurrent_layers", "2"});
+    const auto flags = arch == "qwen35moe" ? list({0, 1, 1, 2, 0}) : list({0, 1, 1, 2});  // a draft layer
+    expect_refused(arch, {{"attention.recurrent_layers", flags}}, {"recurrent_layers", "0 to 1"});
+  }
+  for (const std::string arch : {"qwen35", "qwen35moe"}) {
+    const std::string key = arch + ".rope.dimension_sections";
+    expect_refused(arch, {{"rope.dimension_sections", std::nullopt}}, {"required key " + key + " is missing"});
+    for (const Value& value : {list({0, 0, 0, 0}), list({2, 1, 1}), list({2, 1, -1, 0}), u32(4)}) {
+      expect_refused(arch, {{"rope.dimension_sections", value}}, {key, "4 numbers"});
+    }
+  }
+  const auto kimi = read("kimi-linear", {});
+  ASSERT_TRUE(kimi) << kimi.error().message;
+  EXPECT_TRUE(kimi->is_recurrent(0) && !kimi->is_recurrent(3));
+  EXPECT_EQ(kimi->conv_channels(), 3 * 5 * 16);
+  EXPECT_EQ(kimi->k_dim, 48 + 8);
+  EXPECT_FLOAT_EQ(kimi->attn_scale, 1 / std::sqrt(40.0f));
+  expect_refused("kimi-linear", {{"attention.head_count_kv", list({0, 0, 0, 0})}},
+                 {"kimi-linear.attention.head_count_kv", "0"});
+  expect_refused("kimi-linear", {{"kda.head_dim", u32(24)}}, {"24", "multiples of 16"});
+  expect_refused("kimi-linear", {{"attention.kv_lora_rank", u32(40)}}, {"40", "multiples of 16"});
+  expect_refused("kimi-linear", {{"expert_weights_norm", Value{ValueType::kBool, false}}}, {"expert_weights_norm"});
 }
 
 TEST(Config, LayersThatAreRotated) {

@@ -89,9 +89,11 @@ void Loaded::load(const gguf::File& file, const Setup& setup) {
                       .ring_slots = setup.ring_slots};
   for (const Unit& unit : model->units()) residency.units.push_back(setup.streams_unit && setup.streams_unit(unit));
   must(model->read(file, ledger, *pool, {.residency = residency, .experts = setup.experts}), path);
-  kv = must(KvPool::create(ledger, model->plan().kv,
-                           {.n_pages = (setup.positions + 63) / 64, .scatter_seed = setup.scatter_seed}),
-            path);
+  kv = must(
+      KvPool::create(
+          ledger, model->plan().kv,
+          {.n_pages = (setup.positions + 63) / 64, .n_states = setup.n_states, .scatter_seed = setup.scatter_seed}),
+      path);
   const Runner::Options options{.max_rows = setup.max_rows,
                                 .chunk_rows = setup.chunk_rows,
                                 .experts = model->experts(),

@@ -43,6 +43,7 @@ struct Setup {
   ExpertStore::Options experts{};
   LookaheadUse lookahead = LookaheadUse::kOff;
   uint64_t scatter_seed = 0;
+  int64_t n_states = 16;  ///< Places for recurrent states.
   int64_t context = 0;
   Overrides overrides{};
   const kernels::Table* table = nullptr;  ///< Instead of the one of `isa`.

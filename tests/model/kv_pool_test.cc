@@ -140,5 +140,84 @@ TEST(KvPool, ChecksSizes) {
   EXPECT_EQ(limited.used(), 0u);
 }
 
+/// A pool with four places for states, one byte of which tells them apart.
+std::unique_ptr<KvPool> make_with_states(Ledger& ledger) {
+  KvLayout layout;
+  layout.page_bytes = 4096;
+  layout.state_bytes = 64;
+  auto pool = KvPool::create(ledger, layout, {.n_pages = 20, .n_states = 4});
+  if (!pool) ADD_FAILURE() << pool.error().message;
+  return std::move(*pool);
+}
+
+/// As a forward pass: reads the state, writes the next one.
+void grow(Sequence& sequence, int64_t n) {
+  const auto status = sequence.reserve(n);
+  ASSERT_TRUE(status) << status.error().message;
+  const int before = sequence.state() ? static_cast<int>(*sequence.state()) : 0;
+  EXPECT_EQ(before, sequence.length());
+  ASSERT_NE(sequence.next_state(), sequence.state());
+  *sequence.next_state() = static_cast<std::byte>(before + n);
+  sequence.advance(n);
+}
+
+TEST(KvPool, StatesAreNeverWrittenWhereTheyAreRead) {
+  Ledger ledger;
+  auto pool = make_with_states(ledger);
+  EXPECT_FALSE(pool->layout().traits().truncates);
+  Sequence a(*pool);
+  EXPECT_EQ(a.state(), nullptr);
+  EXPECT_EQ(a.states_wanted(1), 1);
+  EXPECT_EQ(a.states_wanted(0), 0);
+  for (const int64_t n : {3, 1, 5}) grow(a, n);
+  EXPECT_EQ(pool->states()->n_free(), 2) << "the end and the state before the last call";
+  EXPECT_EQ(a.states_wanted(1), 0);
+  EXPECT_EQ(a.cut_point(8), 4);
+  ASSERT_TRUE(a.reserve(2));  // a call that fails leaves it so
+  EXPECT_EQ(a.cut_point(8), 0);
+  EXPECT_EQ(*a.state(), std::byte{9});
+  grow(a, 1);
+  ASSERT_TRUE(a.truncate(9));
+  EXPECT_EQ(*a.state(), std::byte{9});
+  EXPECT_EQ(pool->states()->n_free(), 3);
+  Sequence moved = std::move(a);
+  grow(moved, 1);
+  EXPECT_EQ(moved.length(), 10);
+  moved.clear();
+  EXPECT_EQ(pool->states()->n_free(), 4);
+}
+
+TEST(KvPool, ForksAndCheckpointsKeepStates) {
+  Ledger ledger;
+  auto pool = make_with_states(ledger);
+  Sequence a(*pool);
+  grow(a, 3);
+  a.checkpoint();
+  const Sequence snapshot = a.fork();
+  EXPECT_EQ(pool->states()->n_free(), 3);
+  grow(a, 3), grow(a, 3), grow(a, 3);
+  EXPECT_EQ(pool->states()->n_free(), 1) << "checkpoint, previous, end";
+  EXPECT_EQ(a.cut_point(8), 3);
+  EXPECT_EQ(a.cut_point(2), 0);
+  const Status refused = a.truncate(8);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(a.length(), 12);
+  Sequence b = snapshot.fork();
+  grow(b, 1);
+  EXPECT_EQ(pool->states()->n_free(), 0);
+  Sequence c = snapshot.fork();
+  const Status full = c.reserve(1);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::kOverloaded);
+  EXPECT_NE(full.error().message.find("all 4 places for recurrent states are taken"), std::string::npos);
+  a.forget_checkpoints();  // the snapshot still holds it
+  EXPECT_EQ(pool->states()->n_free(), 0);
+  ASSERT_TRUE(a.truncate(0));
+  EXPECT_EQ(pool->states()->n_free(), 2);
+  grow(c, 2);
+  EXPECT_EQ(*snapshot.state(), std::byte{3});
+}
+
 }  // namespace
 }  // namespace stoker::model

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <set>
 
 #include "base/str_cat.h"
 #include "gguf/file.h"
@@ -83,13 +84,13 @@ std::vector<std::string> required_tensors(const Arch& arch) {
   }
   const auto file = gguf::File::open(testing::tiny_path(std::string(arch.name)));
   const auto config = read_config(*file);
-  for (const int64_t layer : {1, 0}) {
-    if (layer == 0 && config->has_experts(0) == config->has_experts(1)) break;
+  std::set<const TensorSpec*> seen;
+  for (int64_t layer = config->n_layers; layer-- > 0;) {
     for (const TensorSpec& spec : arch.tensors) {
-      if (is_optional(spec.need) || !may_have(spec.need, *config, layer)) continue;
+      if (is_optional(spec.need) || !may_have(spec, *config, layer) || !seen.insert(&spec).second) continue;
       const std::string_view fused = fused_form(spec.need);
-      if (!fused.empty() && file->find_tensor(str_cat("blk.1.", fused))) continue;
-      if (layer == 1 || spec.need == Need::kDense) names.push_back(str_cat("blk.", layer, ".", spec.name));
+      if (!fused.empty() && file->find_tensor(str_cat("blk.", layer, ".", fused))) continue;
+      names.push_back(str_cat("blk.", layer, ".", spec.name));
     }
   }
   return names;

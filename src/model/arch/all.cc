@@ -8,21 +8,23 @@ namespace stoker::model {
 
 extern const Arch kApertus, kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR,
     kDeepseek, kDeepseek2, kDeepseek32, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe, kFalcon, kGemma,
-    kGemma2, kGemma3, kGemma4, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteMoe, kHunyuan3,
-    kHunyuanDense, kHunyuanMoe, kInternLm2, kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron,
-    kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen3Vl,
-    kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
+    kGemma2, kGemma3, kGemma4, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteHybrid,
+    kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kKimiLinear, kLfm2, kLfm2Moe, kLlama, kMimo2,
+    kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2,
+    kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen35, kQwen35Moe, kQwen3Next, kQwen3Vl, kQwen3VlMoe, kSeedOss, kSmolLm3,
+    kStableLm, kStarCoder, kStarCoder2, kXverse;
 
 namespace {
 constexpr const Arch* kArchs[] = {
-    &kApertus,      &kArcee,      &kBaichuan,  &kBailingMoe, &kBailingMoe2, &kChatGlm,   &kCodeShell,  &kCohere2,
-    &kCommandR,     &kDeepseek,   &kDeepseek2, &kDeepseek32, &kDots1,       &kErnie45,   &kErnie45Moe, &kExaone,
-    &kExaone4,      &kExaoneMoe,  &kFalcon,    &kGemma,      &kGemma2,      &kGemma3,    &kGemma4,     &kGlm4,
-    &kGlm4Moe,      &kGlmDsa,     &kGpt2,      &kGptNeoX,    &kGptOss,      &kGranite,   &kGraniteMoe, &kHunyuan3,
-    &kHunyuanDense, &kHunyuanMoe, &kInternLm2, &kLlama,      &kMimo2,       &kMinimaxM2, &kMiniCpm,    &kMistral3,
-    &kMistral4,     &kNemotron,   &kOlmo2,     &kOlmoe,      &kOrion,       &kPhi2,      &kPhi3,       &kPhiMoe,
-    &kQwen,         &kQwen2,      &kQwen2Moe,  &kQwen2Vl,    &kQwen3,       &kQwen3Moe,  &kQwen3Vl,    &kQwen3VlMoe,
-    &kSeedOss,      &kSmolLm3,    &kStableLm,  &kStarCoder,  &kStarCoder2,  &kXverse};
+    &kApertus,  &kArcee,        &kBaichuan,   &kBailingMoe, &kBailingMoe2, &kChatGlm,  &kCodeShell,     &kCohere2,
+    &kCommandR, &kDeepseek,     &kDeepseek2,  &kDeepseek32, &kDots1,       &kErnie45,  &kErnie45Moe,    &kExaone,
+    &kExaone4,  &kExaoneMoe,    &kFalcon,     &kGemma,      &kGemma2,      &kGemma3,   &kGemma4,        &kGlm4,
+    &kGlm4Moe,  &kGlmDsa,       &kGpt2,       &kGptNeoX,    &kGptOss,      &kGranite,  &kGraniteHybrid, &kGraniteMoe,
+    &kHunyuan3, &kHunyuanDense, &kHunyuanMoe, &kInternLm2,  &kKimiLinear,  &kLfm2,     &kLfm2Moe,       &kLlama,
+    &kMimo2,    &kMiniCpm,      &kMinimaxM2,  &kMistral3,   &kMistral4,    &kNemotron, &kOlmo2,         &kOlmoe,
+    &kOrion,    &kPhi2,         &kPhi3,       &kPhiMoe,     &kQwen,        &kQwen2,    &kQwen2Moe,      &kQwen2Vl,
+    &kQwen3,    &kQwen35,       &kQwen35Moe,  &kQwen3Moe,   &kQwen3Next,   &kQwen3Vl,  &kQwen3VlMoe,    &kSeedOss,
+    &kSmolLm3,  &kStableLm,     &kStarCoder,  &kStarCoder2, &kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -159,6 +161,53 @@ Result<const Arch*> find_arch(std::string_view name) {
                str_cat("architecture ", quoted(name), " is not run by this version; known are ", known)};
 }
 
+namespace {
+
+Status check_taps(const ModelConfig& config, std::string_view key) {
+  if (config.conv_taps >= 2 && config.conv_taps <= 4) return Ok{};
+  return Error{ErrorCode::kUnsupported,
+               str_cat("key ", config.arch->name, ".", key, " is ", config.conv_taps, "; this version runs 2 to 4")};
+}
+
+}  // namespace
+
+Status check_recurrence(const ModelConfig& config) {
+  STOKER_TRY_STATUS(check_taps(config, "ssm.conv_kernel"));
+  if (config.state_k_dim > 512 || config.state_v_dim % 16 != 0 || config.state_v_dim > 512) {
+    return Error{ErrorCode::kUnsupported, str_cat("heads with a state of ", config.state_k_dim, " times ",
+                                                  config.state_v_dim, "; this version runs multiples of 16 up to 512")};
+  }
+  if (config.n_state_heads % config.n_key_heads != 0) {
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("key ", config.arch->name, ".ssm.time_step_rank is ", config.n_state_heads,
+                         ", no multiple of ", config.n_key_heads, ", which ssm.group_count is")};
+  }
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+    if (!config.is_recurrent(layer) && !config.is_stateless(layer)) return Ok{};
+  }
+  return Error{ErrorCode::kUnsupported,
+               str_cat("none of ", config.n_layers, " layers has attention; this version runs ", config.arch->name,
+                       " with some")};
+}
+
+Status recurrent_where_no_heads(ModelConfig& config, std::string_view taps_key) {
+  bool any_attention = false;
+  std::vector<int64_t> heads;
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+    const bool none = config.n_kv_heads[layer] == 0;
+    config.recurrent_layers.values.push_back(none && !config.is_stateless(layer));
+    heads.push_back(none ? 1 : config.n_kv_heads[layer]);
+    any_attention |= !none;
+  }
+  if (!any_attention) {
+    return Error{ErrorCode::kUnsupported,
+                 str_cat("key ", config.arch->name, ".attention.head_count_kv is 0 in all ", config.n_layers,
+                         " layers; this version runs ", config.arch->name, " with attention in some")};
+  }
+  config.n_kv_heads.values = std::move(heads);
+  return check_taps(config, taps_key);
+}
+
 int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
   switch (dim) {
     case Dim::kModel:
@@ -221,6 +270,30 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.index_dim;
     case Dim::kIndexHeads:
       return config.index_heads;
+    case Dim::kHeadsQAndGate:
+      return 2 * config.n_heads[layer] * config.k_dim;
+    case Dim::kThreeModel:
+      return 3 * config.dim;
+    case Dim::kKeyHeads:
+      return config.n_key_heads;
+    case Dim::kGroupInner:
+      return config.n_state_heads * config.state_v_dim / config.n_key_heads;
+    case Dim::kScanIn:
+      return config.conv_channels() + config.n_state_heads * (config.state_v_dim + 1);
+    case Dim::kTaps:
+      return config.conv_taps;
+    case Dim::kConvChannels:
+      return config.conv_channels();
+    case Dim::kStateHeads:
+      return config.n_state_heads;
+    case Dim::kTwoStateHeads:
+      return 2 * config.n_state_heads;
+    case Dim::kStateValue:
+      return config.state_v_dim;
+    case Dim::kStateInner:
+      return config.n_state_heads * config.state_v_dim;
+    case Dim::kStateIn:
+      return config.conv_channels() + config.n_state_heads * config.state_v_dim;
     case Dim::kOne:
       return 1;
     case Dim::kRopePairs:

@@ -43,6 +43,21 @@ inline constexpr KeySpec kGatingFunc{.key = "expert_gating_func", .field = &Mode
 inline constexpr KeySpec kWeightsNorm{.key = "expert_weights_norm", .field = &ModelConfig::renormalize};
 inline constexpr KeySpec kWeightsScale{.key = "expert_weights_scale", .field = &ModelConfig::expert_scale, .max = 1e6};
 
+/// Keys of families with states of a fixed size.
+inline constexpr KeySpec kConvTaps{
+    .key = "ssm.conv_kernel", .field = &ModelConfig::conv_taps, .required = true, .min = 1, .max = 64};
+inline constexpr KeySpec kStateSize{
+    .key = "ssm.state_size", .field = &ModelConfig::state_k_dim, .required = true, .min = 1, .max = 65536};
+inline constexpr KeySpec kStateGroups{
+    .key = "ssm.group_count", .field = &ModelConfig::n_key_heads, .required = true, .min = 1, .max = 65536};
+inline constexpr KeySpec kStateHeadCount{
+    .key = "ssm.time_step_rank", .field = &ModelConfig::n_state_heads, .required = true, .min = 1, .max = 65536};
+inline constexpr KeySpec kStateInnerSize{
+    .key = "ssm.inner_size", .field = &ModelConfig::state_inner_dim, .required = true, .min = 1, .max = 1 << 24};
+/// A list: 0 where a layer has no attention (recurrent_where_no_heads).
+inline constexpr KeySpec kHeadsOrNone{
+    .key = "attention.head_count_kv", .field = &ModelConfig::n_kv_heads, .required = true, .max = 65536};
+
 /// Sizes that tensor shapes are made of.
 enum class Dim {
   kModel,
@@ -66,16 +81,28 @@ enum class Dim {
   kLatent,         ///< The latent row that keys and values come out of.
   kLatentAndRope,  ///< The same and the part of keys that is rotated.
   kQLatent,
-  kHeadPlain,    ///< Of a head's query the dimensions that are not rotated.
-  kHeadValue,    ///< Of a head's output.
-  kHeadsQ,       ///< Queries of all heads; of families with latents, as those that follow.
-  kHeadsKV,      ///< Of all heads, one after the other: keys without their rotated part, then values.
-  kHeadsValue,   ///< Outputs of all heads.
-  kIndexQ,       ///< Of an indexer: queries of its heads,
-  kIndexKey,     ///< a key,
-  kLayerInput,   ///< Of a layer's own input.
-  kLayerInputs,  ///< Of those of all layers.
-  kIndexHeads,   ///< a number for each head.
+  kHeadPlain,      ///< Of a head's query the dimensions that are not rotated.
+  kHeadValue,      ///< Of a head's output.
+  kHeadsQ,         ///< Queries of all heads; of families with latents, as those that follow.
+  kHeadsKV,        ///< Of all heads, one after the other: keys without their rotated part, then values.
+  kHeadsValue,     ///< Outputs of all heads.
+  kIndexQ,         ///< Of an indexer: queries of its heads,
+  kIndexKey,       ///< a key,
+  kLayerInput,     ///< Of a layer's own input.
+  kLayerInputs,    ///< Of those of all layers.
+  kIndexHeads,     ///< a number for each head.
+  kHeadsQAndGate,  ///< Queries of all heads, each followed by its gate.
+  kThreeModel,
+  kKeyHeads,
+  kGroupInner,  ///< Of the values of all heads those of one key head's. As columns of a vector: there are as many rows.
+  kScanIn,      ///< Gates, values, k, q and steps of all heads.
+  kTaps,        ///< Of a convolution. As columns of a vector: it is transposed when it is read.
+  kConvChannels,
+  kStateHeads,
+  kTwoStateHeads,
+  kStateValue,  ///< Of one head.
+  kStateInner,  ///< Of all heads.
+  kStateIn,     ///< q, k, v and gates of all heads.
   kOne,
 };
 
@@ -96,7 +123,11 @@ enum class Need {
   kLayerInputs,         ///< Required where layers have inputs of their own.
   kExpertsUnlessFused,  ///< As kExperts, unless ffn_gate_up_exps is there: of each expert the rows of gate, then of up.
   kIndexer,             ///< Required in a layer that has an indexer, unknown in others.
+  kUnlessStateIn,       ///< Required unless ssm_in is there.
 };
+
+/// In which layers a family has a tensor.
+enum class Layers { kAll, kAttention, kRecurrent, kStateless };
 
 /// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols], a
 /// vector [rows]; those of experts are stacked: [experts, rows, cols] and [experts, rows].
@@ -106,10 +137,23 @@ struct TensorSpec {
                ExpertVector LayerWeights::*>
       slot;
   Dim rows;
-  Dim cols = Dim::kModel;  ///< Of matrices only; and kHead of a vector for each head.
+  Dim cols = Dim::kModel;  ///< Of matrices only; of a vector kHead, kTaps, kGroupInner.
   Need need = Need::kRequired;
   Dim stack = Dim::kOne;  ///< So many matrices, [stack, rows, cols], that are used as one of stack * rows rows.
+  Layers layers = Layers::kAll;
 };
+constexpr TensorSpec of_attention(TensorSpec spec) {
+  spec.layers = Layers::kAttention;
+  return spec;
+}
+constexpr TensorSpec of_stateless(TensorSpec spec) {
+  spec.layers = Layers::kStateless;
+  return spec;
+}
+constexpr TensorSpec of_recurrent(TensorSpec spec) {
+  spec.layers = Layers::kRecurrent;
+  return spec;
+}
 struct GlobalTensorSpec {
   std::string_view name;
   std::variant<Matrix Weights::*, Vector Weights::*> slot;
@@ -155,6 +199,7 @@ extern const std::span<const GlobalTensorSpec> kBiasedNormGlobals;
 constexpr std::string_view fused_form(Need need) {
   return need == Need::kUnlessFused          ? "attn_qkv.weight"
          : need == Need::kUnlessJoined       ? "attn_kv_b.weight"
+         : need == Need::kUnlessStateIn      ? "ssm_in.weight"
          : need == Need::kExpertsUnlessFused ? "ffn_gate_up_exps.weight"
                                              : "";
 }
@@ -174,12 +219,26 @@ inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   if (need == Need::kShared) return config.has_experts(layer) && config.shared_width() > 0;
   return need != (config.has_experts(layer) ? Need::kDense : Need::kExperts);
 }
+inline bool may_have(const TensorSpec& spec, const ModelConfig& config, int64_t layer) {
+  const Layers kind = config.is_stateless(layer)   ? Layers::kStateless
+                      : config.is_recurrent(layer) ? Layers::kRecurrent
+                                                   : Layers::kAttention;
+  if (spec.layers != Layers::kAll && spec.layers != kind) return false;
+  return may_have(spec.need, config, layer);
+}
 
 /// Whether the shape of a tensor has columns.
 inline bool has_cols(const TensorSpec& spec) {
   return std::holds_alternative<Matrix LayerWeights::*>(spec.slot) ||
-         std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) || spec.cols == Dim::kHead;
+         std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) || spec.cols == Dim::kHead ||
+         spec.cols == Dim::kTaps || spec.cols == Dim::kGroupInner;
 }
+
+/// For `finish` of families with recurrent layers: sizes that the kernels run, and attention in one layer at least.
+/// kUnsupported, kCorrupt: name the key.
+Status check_recurrence(const ModelConfig& config);
+/// Layers without key-value heads are recurrent. kUnsupported: all are, or the convolution has so many taps.
+Status recurrent_where_no_heads(ModelConfig& config, std::string_view taps_key = "ssm.conv_kernel");
 
 /// The size that `dim` stands for, in `layer` where that matters.
 int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer);

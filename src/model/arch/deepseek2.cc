@@ -10,32 +10,6 @@
 namespace stoker::model {
 namespace {
 
-/// The dimensions of a head, where old files have them, and the one cached head that stands for all.
-Status finish_heads(ModelConfig& config) {
-  if (config.head_k_dim == 0 || config.head_v_dim == 0)
-    config.head_k_dim = config.k_dim, config.head_v_dim = config.v_dim;
-  const int64_t plain = config.head_k_dim - config.rope_dims;
-  if (config.rope_dims < 2 || plain < 1) {
-    return Error{ErrorCode::kCorrupt,
-                 str_cat("rope.dimension_count is ", config.rope_dims, ", wanted 2 or more and less than the ",
-                         config.head_k_dim, " dimensions of a head (attention.key_length_mla)")};
-  }
-  if (config.latent_dim % 16 != 0 || plain % 16 != 0 || config.head_v_dim % 16 != 0 || config.head_v_dim == 0) {
-    return Error{ErrorCode::kUnsupported,
-                 str_cat("a latent of ", config.latent_dim, " and heads of ", plain, " unrotated and ",
-                         config.head_v_dim, " value dimensions; this version runs multiples of 16")};
-  }
-  for (const int64_t n : config.n_kv_heads.values) {
-    if (n == 1 || n == config.n_heads[0]) continue;
-    return Error{ErrorCode::kCorrupt, str_cat("key ", config.arch->name, ".attention.head_count_kv is ", n,
-                                              ", wanted 1 or the number of heads, ", config.n_heads[0])};
-  }
-  config.k_dim = config.latent_dim + config.rope_dims;
-  config.v_dim = config.latent_dim;
-  config.n_kv_heads = {{1}};
-  return Ok{};
-}
-
 /// YaRN's share in the rotation and in the scale of scores.
 void finish_scale(ModelConfig& config, LatentScale scale) {
   const bool own_scale = scale == LatentScale::kOwn;
@@ -54,7 +28,7 @@ void finish_scale(ModelConfig& config, LatentScale scale) {
 }  // namespace
 
 Status finish_latent(ModelConfig& config, LatentScale scale) {
-  STOKER_TRY_STATUS(finish_heads(config));
+  STOKER_TRY_STATUS(finish_latent_heads(config));
   finish_scale(config, scale);
   if (config.attn_temperature != 0 && config.attn_temperature_length == 0) {
     return Error{ErrorCode::kCorrupt,
@@ -87,6 +61,31 @@ namespace {
 Status finish_deepseek(ModelConfig& config) { return finish_latent(config, LatentScale::kOwn); }
 Status finish_mistral(ModelConfig& config) { return finish_latent(config, LatentScale::kYarn); }
 }  // namespace
+
+Status finish_latent_heads(ModelConfig& config) {
+  if (config.head_k_dim == 0 || config.head_v_dim == 0)
+    config.head_k_dim = config.k_dim, config.head_v_dim = config.v_dim;
+  const int64_t plain = config.head_k_dim - config.rope_dims;
+  if (config.rope_dims < 2 || plain < 1) {
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("rope.dimension_count is ", config.rope_dims, ", wanted 2 or more and less than the ",
+                         config.head_k_dim, " dimensions of a head (attention.key_length_mla)")};
+  }
+  if (config.latent_dim % 16 != 0 || plain % 16 != 0 || config.head_v_dim % 16 != 0 || config.head_v_dim == 0) {
+    return Error{ErrorCode::kUnsupported,
+                 str_cat("a latent of ", config.latent_dim, " and heads of ", plain, " unrotated and ",
+                         config.head_v_dim, " value dimensions; this version runs multiples of 16")};
+  }
+  for (const int64_t n : config.n_kv_heads.values) {
+    if (n == 1 || n == config.n_heads[0]) continue;
+    return Error{ErrorCode::kCorrupt, str_cat("key ", config.arch->name, ".attention.head_count_kv is ", n,
+                                              ", wanted 1 or the number of heads, ", config.n_heads[0])};
+  }
+  config.k_dim = config.latent_dim + config.rope_dims;
+  config.v_dim = config.latent_dim;
+  config.n_kv_heads = {{1}};
+  return Ok{};
+}
 
 extern const Arch kDeepseek2, kMistral4;
 const Arch kDeepseek2{.name = "deepseek2",

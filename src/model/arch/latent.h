@@ -69,6 +69,9 @@ enum class LatentScale {
   kYarn,  ///< Mistral's and that of DeepSeek V3.2 YaRN itself.
 };
 Status finish_latent(ModelConfig& config, LatentScale scale);
+/// The part of it that is not about scales: the dimensions of a head, where old files have them, and the one cached
+/// head that stands for all. kUnsupported, kCorrupt: sizes that are not run or cannot be.
+Status finish_latent_heads(ModelConfig& config);
 void latent_defaults(ModelConfig& config);
 void build_latent_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer);
 

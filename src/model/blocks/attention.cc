@@ -42,7 +42,7 @@ const float* gain_of(const AttentionSpec& a, const Vector* gain, int64_t at) noe
 void finish_query(const Step& step, Exec& exec, int64_t r, int64_t head) noexcept {
   const AttentionSpec& a = step.attention;
   const int64_t at = head * a.k_dim;
-  float* q = exec.row(Buf::kQkv, r) + a.q_column + at;
+  float* q = exec.row(Buf::kQkv, r) + a.q_column + head * (a.gated ? a.q_stride : a.k_dim);
   finish_head(step, exec, {bias_of(a.bq, a.bqkv, at, at), gain_of(a, a.q_norm, at)}, r, q);
   if (a.temperature != 0) exec.table->scale(q, temperature_at(a, exec.positions[exec.token(r)]), a.k_dim, q);
 }
@@ -202,6 +202,24 @@ void qkv_step(const Step& step, Exec& exec, Worker& worker) noexcept {
       }
     }
   });
+}
+
+void gate_step(const Step& step, Exec& exec, Worker& worker) noexcept {
+  const AttentionSpec& a = step.attention;
+  const Range rows = worker.share(exec.n_rows);
+  for (const RowSpan& span : step.gathered ? exec.output_spans : exec.spans) {
+    const int64_t end = std::min(rows.end, span.row0 + span.n);
+    for (int64_t r = std::max(rows.begin, span.row0); r < end; ++r) {
+      float* x = exec.row(step.in, r);
+      const float* q = exec.row(Buf::kQkv, span.q_row0 + r - span.row0) + a.q_column;
+      for (int64_t head = 0; head < a.n_heads; ++head) {
+        float* of_head = x + head * a.v_dim;
+        exec.table->sigmoid_mul(q + head * a.q_stride + a.k_dim, of_head, a.v_dim, of_head);
+      }
+    }
+  }
+  quantize_rows(step, exec, rows.begin, rows.end);
+  if (worker.index() == 0) point_activations(step, exec);
 }
 
 void attention_step(const Step& step, Exec& exec, Worker& worker) noexcept {

@@ -103,12 +103,12 @@ Share share_of(const Step& step, const Exec& exec, const Worker& worker) noexcep
 
 void finish_query(const Step& step, Exec& exec, int64_t head, int64_t r) noexcept {
   const AttentionSpec& a = step.attention;
-  const int64_t plain = step.latent.plain, rope = 2 * a.rope_pairs;
+  const int64_t plain = step.latent.plain, shared = step.latent.shared;
   float* q = exec.row(step.in, r) + head * step.heads.in_stride;
-  if (a.temperature != 0) exec.table->scale(q, temperature_at(a, exec.positions[r]), plain + rope, q);
+  if (a.temperature != 0) exec.table->scale(q, temperature_at(a, exec.positions[r]), plain + shared, q);
   rotate_head(a, exec, r, q + plain);
   float* to = exec.row(a.queries, r) + head * a.q_stride + a.v_dim;
-  std::memcpy(to, q + plain, static_cast<size_t>(rope) * sizeof(float));
+  std::memcpy(to, q + plain, static_cast<size_t>(shared) * sizeof(float));
 }
 
 }  // namespace

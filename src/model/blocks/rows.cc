@@ -94,7 +94,7 @@ kernels::Activations activations_of(const Quantize& job) noexcept {
 namespace {
 
 Quantize quantize_of(const Step& step, const Exec& exec) noexcept {
-  return {.x = exec.row(step.in, 0),
+  return {.x = exec.row(step.in, 0) + step.in_column,
           .stride = exec.stride(step.in),
           .n = exec.n_rows,
           .k = step.k,
@@ -243,7 +243,7 @@ void move_layer_inputs(Exec& exec, int64_t to, int64_t from) noexcept {
 
 }  // namespace
 
-void gather_step(const Step&, Exec& exec, Worker& worker) noexcept {
+void gather_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   // Output rows ascend and each moves to a lower place, so moving them in order never overwrites one that is still
   // needed: not of this chunk, nor of a later one.
   float* const first = exec.row(Buf::kResidual, exec.out0 - exec.row0);
@@ -254,6 +254,9 @@ void gather_step(const Step&, Exec& exec, Worker& worker) noexcept {
       float* to = first + i * exec.stride(Buf::kResidual);
       if (to != exec.row(Buf::kResidual, from)) std::memcpy(to, exec.row(Buf::kResidual, from), bytes);
       move_layer_inputs(exec, exec.out0 - exec.row0 + i, from);
+      if (step.gathered && from != i) {
+        std::memcpy(exec.row(step.in, i), exec.row(step.in, from), static_cast<size_t>(step.k) * sizeof(float));
+      }
       exec.bad[i] = exec.bad[from];
     }
   }

@@ -11,12 +11,34 @@ namespace stoker::model {
 
 using kernels::kTilePositions;
 
+namespace {
+
+/// Behind `bytes` in a state slot.
+KvLayout::Layer recurrent_layer(const ModelConfig& config, int64_t& bytes) {
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  KvLayout::Layer layer{.kind = StateKind::kRecurrent, .conv_offset = bytes};
+  bytes += round_up<int64_t>((config.conv_taps - 1) * config.conv_channels() * kFloat, 64);
+  layer.state_offset = bytes;
+  bytes += round_up<int64_t>(config.n_state_heads * config.state_k_dim * config.state_v_dim * kFloat, 64);
+  return layer;
+}
+
+}  // namespace
+
 KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
   KvLayout layout;
   layout.type = type;
   for (int64_t i = 0; i < config.n_layers; ++i) {
     if (const int64_t donor = config.kv_layer(i); donor != i) {
       layout.layers.push_back(layout.layers[static_cast<size_t>(donor)]);
+      continue;
+    }
+    if (config.is_stateless(i)) {
+      layout.layers.push_back({.kind = StateKind::kNone});
+      continue;
+    }
+    if (config.is_recurrent(i)) {
+      layout.layers.push_back(recurrent_layer(config, layout.state_bytes));
       continue;
     }
     const StateKind latent = config.index_top_k > 0 ? StateKind::kLatentRows : StateKind::kLatent;
@@ -54,6 +76,9 @@ Result<std::unique_ptr<KvPool>> KvPool::create(Ledger& ledger, KvLayout layout, 
     return Error{ErrorCode::kInvalidArgument, str_cat("a key-value cache of ", options.n_pages, " pages cannot be")};
   }
   STOKER_TRY(pool->slab_, Buffer::allocate(ledger, "kv cache", static_cast<uint64_t>(*bytes)));
+  if (pool->layout_.state_bytes > 0) {
+    STOKER_TRY(pool->states_, StateSlots::create(ledger, pool->layout_.state_bytes, options.n_states));
+  }
   const auto n = static_cast<size_t>(options.n_pages);
   pool->references_.assign(n, 0);
   pool->free_.resize(n);
@@ -78,7 +103,7 @@ void KvPool::drop_reference(int32_t id) {
   if (--references_[static_cast<size_t>(id)] == 0) free_.push_back(id);
 }
 
-Sequence::Sequence(KvPool& pool, int64_t positions) : pool_(&pool) {
+Sequence::Sequence(KvPool& pool, int64_t positions) : pool_(&pool), states_(pool.states()) {
   const auto pages = static_cast<size_t>((positions + kTilePositions - 1) / kTilePositions);
   pages_.reserve(pages);
   tiles_.reserve(pages);
@@ -88,13 +113,15 @@ Sequence::Sequence(Sequence&& other) noexcept
     : pool_(other.pool_),
       pages_(std::exchange(other.pages_, {})),
       tiles_(std::exchange(other.tiles_, {})),
-      length_(std::exchange(other.length_, 0)) {}
+      length_(std::exchange(other.length_, 0)),
+      states_(std::move(other.states_)) {}
 
 Sequence& Sequence::operator=(Sequence&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(pages_, other.pages_);
   std::swap(tiles_, other.tiles_);
   std::swap(length_, other.length_);
+  states_ = std::move(other.states_);  // swaps too
   return *this;
 }
 
@@ -121,6 +148,11 @@ Status Sequence::reserve(int64_t n) {
                                                  kTilePositions, " positions, ", wanted, " are wanted")};
   }
   if (n <= 0) return Ok{};
+  if (states_.wanted() > 0 && pool_->states()->n_free() == 0) {
+    return Error{ErrorCode::kOverloaded,
+                 str_cat("all ", pool_->states()->n(), " places for recurrent states are taken")};
+  }
+  states_.begin();
   const auto first = static_cast<size_t>(length_ / kTilePositions);
   if (length_ % kTilePositions != 0 && pool_->is_shared(pages_[first])) {
     const int32_t copy = pool_->take();
@@ -146,6 +178,7 @@ Sequence Sequence::fork() const {
     copy.push_page(pages_[static_cast<size_t>(i)]);
   }
   copy.length_ = length_;
+  copy.states_ = states_.fork();
   return copy;
 }
 
@@ -154,6 +187,12 @@ Status Sequence::truncate(int64_t length) {
     return Error{ErrorCode::kInvalidArgument,
                  str_cat("a sequence of ", length_, " positions cannot be cut to ", length)};
   }
+  if (const int64_t point = states_.cut_point(length); point != length) {
+    return Error{ErrorCode::kUnsupported,
+                 str_cat("a sequence of ", length_, " positions with a recurrent state cannot be cut to ", length,
+                         "; the nearest state below that it has kept is that at ", point)};
+  }
+  states_.cut(length);
   const auto keep = static_cast<size_t>((length + kTilePositions - 1) / kTilePositions);
   while (pages_.size() > keep) {
     pool_->drop_reference(pages_.back());
@@ -169,6 +208,7 @@ void Sequence::clear() {
   pages_.clear();
   tiles_.clear();
   length_ = 0;
+  states_.clear();
 }
 
 }  // namespace stoker::model

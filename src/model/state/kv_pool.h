@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "base/result.h"
 #include "kernels/args.h"
 #include "model/config.h"
+#include "model/state/state_slots.h"
 
 namespace stoker::model {
 
@@ -20,15 +22,18 @@ enum class StateKind {
   kLatent,      ///< One row for all heads: a latent, whose values are also read as V, and the rotated part of the keys.
   kLatentRows,  ///< The same, but as rows (a V tile): single positions are read.
   kIndexKeys,   ///< A key of the indexer that says which. Beside the latents of its layer, in the same page.
+  kRecurrent,   ///< Nothing of a position: what a convolution and a recurrence have made of all of them.
+  kNone,        ///< Nothing at all: a layer that has no state.
 };
 
 /// What the state of a sequence can do and what it takes: the engine asks this, and never the architecture. Every state
 /// can be appended to. What all layers can do, and what they take together.
 struct StateTraits {
-  bool truncates = true;  ///< To any shorter length.
+  bool truncates = true;  ///< To any shorter length; otherwise to those that Sequence::cut_point names.
   bool forks = true;      ///< Without a copy of what both have. A fork that nobody appends to is a snapshot.
   int64_t bytes_per_position = 0;
-  int64_t bytes_per_sequence = 0;  ///< However long it is.
+  int64_t bytes_per_sequence = 0;    ///< However long it is.
+  int64_t bytes_per_checkpoint = 0;  ///< And for each checkpoint that it keeps, and each snapshot.
 };
 
 /// Where the state of each layer lies inside a page. A page holds 64 positions of all layers: for each layer and
@@ -43,25 +48,37 @@ struct KvLayout {
     int64_t k_offset(int64_t head) const { return offset + head * (k_tile_bytes + v_tile_bytes); }
     int64_t v_offset(int64_t head) const { return k_offset(head) + (v_tile_bytes > 0 ? k_tile_bytes : 0); }
     int64_t bytes() const { return n_heads * (k_tile_bytes + v_tile_bytes); }
+    // Of a recurrent layer, in a state slot.
+    int64_t conv_offset = 0;   ///< f32 [taps - 1][channels]
+    int64_t state_offset = 0;  ///< f32 [heads][v_dim / 16][k_dim][16]
   };
   kernels::KvType type = kernels::KvType::kF16;
   std::vector<Layer> layers;      ///< One that attends to keys of an earlier one is that.
   std::vector<Layer> index_keys;  ///< By layer, n_heads 0 where it has none; empty where no layer has any.
   int64_t page_bytes = 0;
+  int64_t state_bytes = 0;  ///< Of a state slot; 0: no layer has such a state.
+  /// The state at the end and the one before the last call.
+  static constexpr int64_t kStatesPerSequence = 2;
 
   static KvLayout of(const ModelConfig& config, kernels::KvType type);
   /// Of a position, all layers' state of this kind.
   int64_t bytes_per_position(StateKind kind) const;
-  StateTraits traits() const { return {.bytes_per_position = page_bytes / kernels::kTilePositions}; }
+  StateTraits traits() const {
+    return {.truncates = state_bytes == 0,
+            .bytes_per_position = page_bytes / kernels::kTilePositions,
+            .bytes_per_sequence = kStatesPerSequence * state_bytes,
+            .bytes_per_checkpoint = state_bytes};
+  }
 };
 
-/// Pages of key-value memory, reference-counted. One slab, allocated and charged once.
+/// Pages of key-value memory, reference-counted, and places for states of fixed size. Allocated and charged once.
 /// Threads: one at a time (the engine's).
 class KvPool {
  public:
   struct Options {
     int64_t n_pages = 0;
-    uint64_t scatter_seed = 0;  ///< Not 0: pages are handed out in a random order (tests).
+    int64_t n_states = KvLayout::kStatesPerSequence;  ///< State slots, where the layout has such states.
+    uint64_t scatter_seed = 0;                        ///< Not 0: pages are handed out in a random order (tests).
   };
   /// kOutOfMemory: the ledger refuses.
   static Result<std::unique_ptr<KvPool>> create(Ledger& ledger, KvLayout layout, Options options);
@@ -77,15 +94,19 @@ class KvPool {
   void drop_reference(int32_t id);
   bool is_shared(int32_t id) const { return references_[static_cast<size_t>(id)] > 1; }
 
+  /// Null where the layout has no states of fixed size.
+  StateSlots* states() const { return states_.get(); }
+
  private:
   KvPool() = default;
   KvLayout layout_;
   Buffer slab_;
+  std::unique_ptr<StateSlots> states_;
   std::vector<int32_t> references_;
   std::vector<int32_t> free_;
 };
 
-/// The state of one sequence: the pages that hold it, and how many positions are written.
+/// The state of one sequence: the pages and state slots that hold it, and how many positions are written.
 /// What it can do besides being appended to: `traits`; see docs/architecture.md#sequence-state.
 class Sequence {
  public:
@@ -100,16 +121,29 @@ class Sequence {
 
   /// Pages that `reserve(n)` would take from the pool: for new positions, and a copy of a shared page that is not full.
   int64_t pages_wanted(int64_t n) const;
-  /// Makes room for `n` further positions that nobody else can see. kOverloaded: the pool has too few pages; nothing
-  /// changes.
+  /// State slots that it would take.
+  int64_t states_wanted(int64_t n) const { return n > 0 ? states_.wanted() : 0; }
+  /// Makes room for `n` further positions that nobody else can see. The state before the last call can then not be
+  /// cut to any more. kOverloaded: the pool has too few pages, or state slots; nothing changes.
   Status reserve(int64_t n);
   /// Positions that can be written without another reserve.
   int64_t reserved() const;
 
-  /// A second sequence with the same content. Pages are shared until one of the two writes.
+  /// A second sequence with the same content. Pages and states are shared until one of the two writes. It has none of
+  /// the checkpoints.
   Sequence fork() const;
-  /// Forgets positions from `length` on. kInvalidArgument: it has fewer.
+  /// Forgets positions from `length` on. kInvalidArgument: it has fewer. kUnsupported: its state can be cut to some
+  /// lengths only, and this is not one of them.
   Status truncate(int64_t length);
+  /// The longest length up to `length` that it can be cut to: whoever wants `length` cuts there and appends the rest
+  /// again. Where all of the state truncates that is `length` itself; otherwise the end, where the last call began, a
+  /// checkpoint, or 0.
+  int64_t cut_point(int64_t length) const { return states_.cut_point(std::min(length, length_)); }
+  /// From now on it can be cut to where it ends. Takes a state slot until it is cut below it; where all of the state
+  /// truncates, nothing.
+  void checkpoint() { states_.pin(); }
+  /// Gives the slots of all checkpoints back.
+  void forget_checkpoints() { states_.unpin(); }
   void clear();
 
   /// Base of page t for t < (length + reserved) / 64, as attention takes them.
@@ -117,8 +151,15 @@ class Sequence {
   std::byte* tile(int64_t index) const { return pool_->page(pages_[static_cast<size_t>(index)]); }
   KvPool& pool() const { return *pool_; }
 
+  /// What a call reads and writes of fixed size, in slots as the layout says. Reads zeros where it is null.
+  const std::byte* state() const { return states_.current(); }
+  std::byte* next_state() const { return states_.next(); }
+
   /// The forward pass has written `n` positions.
-  void advance(int64_t n) { length_ += n; }
+  void advance(int64_t n) {
+    length_ += n;
+    if (n > 0) states_.commit(length_);
+  }
 
  private:
   void push_page(int32_t id);
@@ -126,6 +167,7 @@ class Sequence {
   std::vector<int32_t> pages_;
   std::vector<const std::byte*> tiles_;
   int64_t length_ = 0;
+  KeptStates states_;
 };
 
 }  // namespace stoker::model
