@@ -62,10 +62,10 @@ std::vector<float> attend_selected(const Table& table, const KvPages& rows, int 
 // What was selected, one after the other as if nothing else had ever been there, gives the same bits.
 TEST(Sparse, SelectedRowsAreAttendedAsIfTheyWereAll) {
   for (KvType type : kTypes) {
-    for (auto [k_dim, v_dim] : {std::pair{24, 16}, {56, 48}, {40, 32}, {576, 512}}) {
+    for (auto [k_dim, v_dim] : {std::pair{24, 16}, {40, 32}, {576, 512}}) {
       KvPages rows({type, k_dim, k_dim}, 320, 3);
       ASSERT_TRUE(rows.store(scalar_table(), 0, 300));
-      for (auto [n, heads_of_token] : {std::pair{1, 3}, {64, 16}, {65, 40}, {150, k_dim > 500 ? 9 : 64}, {300, 2}}) {
+      for (auto [n, heads_of_token] : {std::pair{1, 3}, {64, 16}, {65, 18}, {150, k_dim > 500 ? 5 : 64}, {300, 2}}) {
         const auto selected = some_positions(n, 300, static_cast<uint32_t>(n));
         const HeadShape shape{type, k_dim, v_dim, true};
         KvPages dense(shape, 320);
@@ -120,8 +120,8 @@ std::vector<float> scores_of(const Table& table, const KvPages& keys, const Inde
 
 TEST(Sparse, IndexScoresSameBits) {
   for (KvType type : kTypes) {
-    for (auto [n_heads, dim] : {std::pair{1, 8}, {3, 24}, {8, 64}, {32, 128}, {70, 16}}) {
-      for (int n_tokens : {1, 2, 5}) {
+    for (auto [n_heads, dim] : {std::pair{1, 8}, {3, 24}, {32, 128}, {70, 16}}) {
+      for (int n_tokens : {1, 3}) {
         KvPages keys({type, dim, 8}, 256);
         ASSERT_TRUE(keys.store(scalar_table(), 0, 256));
         const Indexer indexer = make_indexer(n_heads, dim, n_tokens);
