@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/buffer.h"
@@ -101,6 +102,28 @@ TEST_P(Reader, AnyRangeHasItsBytes) {
     return true;
   });
   EXPECT_EQ(all, wanted);
+}
+
+// Two at once, one of them to an address that direct reads refuse: an error of the system's, in a real ring.
+TEST_P(Reader, AFailedReadIsHandedBackAndTheOthersEnd) {
+  FileReader reader(*file_, BulkReader::Cache::kSpare, GetParam(), kDepth);
+  make_cold();
+  ReadQueue* queue = reader.queue();
+  if (queue == nullptr) return;  // SaysHowItReads tells why.
+  ExpertRead bad{.tensor = &tensor(), .begin = 100, .bytes = 9000, .window = window(0).subspan(1)};
+  const ExpertRead good{.tensor = &tensor(), .begin = 70001, .bytes = 9000, .window = window(1)};
+  if (!queue->begin(0, bad) || !queue->begin(1, good)) return;  // The page cache has them all the same.
+  std::array<ReadQueue::Done, 2> done;
+  for (size_t n = 0; n < done.size();) n += queue->wait(std::span(done).subspan(n));
+  if (done[0].i != 0) std::swap(done[0], done[1]);
+  EXPECT_TRUE(done[0].bytes.empty() || std::memcmp(done[0].bytes.data(), bytes_.data() + bad.begin, bad.bytes) == 0);
+  ASSERT_EQ(done[1].bytes.size(), good.bytes);
+  EXPECT_EQ(std::memcmp(done[1].bytes.data(), bytes_.data() + good.begin, good.bytes), 0);
+  // As the store does.
+  bad.window = window(0);
+  const auto got = reader.read(bad);
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(std::memcmp(got->data(), bytes_.data() + bad.begin, bad.bytes), 0);
 }
 
 TEST_P(Reader, AShortenedFileNamesTheTensor) {
