@@ -138,11 +138,12 @@ Status read_weights(engine::Engine& engine, const engine::Engine::Needs& needs) 
 void say_what_streams(const engine::Engine& engine) {
   if (!engine.units()) return;
   const model::ExpertIndex& units = engine.units()->index();
-  std::fprintf(stderr,
-               "the limit of %s does not hold all layers: %zu of %zu parts of them, %s, are read from disk for each "
-               "token, or prompt\n",
-               format_bytes(engine.ledger().limit()).c_str(), units.layers.size(), engine.model().units().size(),
-               format_bytes(units.file_bytes()).c_str());
+  std::fprintf(
+      stderr,
+      "the limit of %s does not hold all weights: %zu of their %zu parts, %s, are read from disk for each token, "
+      "or prompt\n",
+      format_bytes(engine.ledger().limit()).c_str(), units.layers.size(), engine.model().units().size(),
+      format_bytes(units.file_bytes()).c_str());
 }
 
 }  // namespace

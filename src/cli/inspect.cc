@@ -212,14 +212,16 @@ int run(const Args& args) {
     if (text.find('=') == std::string::npos || text[0] == '=')
       return usage(str_cat("--override ", quoted(text), ": wanted KEY=VALUE"));
   }
-  const auto path = model_file(args.path);
-  if (!path) return fail(path.error());
-  auto file = gguf::File::open(*path, {.allow_unknown_types = true});
-  if (!file) return fail(file.error());
-  warn_if_random(*file);
-  Report report = examine(*file, args);
   if (args.verify) {
-    auto verified = verify_tensors(*file, report.problems);
+    if (const auto path = model_file(args.path); !path) return fail(path.error());
+  }
+  const auto header = open_header(args.path);
+  if (!header) return fail(header.error());
+  const gguf::File& file = *header->file;
+  warn_if_random(file);
+  Report report = examine(file, args);
+  if (args.verify) {
+    auto verified = verify_tensors(file, report.problems);
     if (!verified) return fail(verified.error());
     report.n_verified = *verified;
   }

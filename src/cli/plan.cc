@@ -25,7 +25,7 @@ constexpr int64_t kMostParallel = 1024;
 
 /// A model of which nothing but the header is read, or made.
 struct Opened {
-  std::string header{};  ///< Of a shape; the engine's file points into it.
+  ModelHeader header{};  ///< Of a shape; the engine's file points into it.
   std::string file{};    ///< With the weights; empty: there is none.
   std::unique_ptr<engine::Engine> engine{};
 };
@@ -38,12 +38,10 @@ bool exists(const std::string& path) {
 Result<Opened> open_shape(engine::EngineOptions options, engine::SynthOptions shape) {
   Opened opened;
   STOKER_TRY(const engine::Synth synth, engine::Synth::plan(std::move(shape)));
-  STOKER_TRY(opened.header, synth.header());
   if (auto path = synth_path(synth); path && exists(*path)) opened.file = *path;
   options.path = str_cat("synth:", synth.name());
-  STOKER_TRY(gguf::File file,
-             gguf::File::parse(std::as_bytes(std::span(opened.header)), options.path, {.header_only = true}));
-  STOKER_TRY(opened.engine, engine::Engine::open(std::move(options), std::move(file)));
+  STOKER_TRY(opened.header, synth_header(synth, options.path));
+  STOKER_TRY(opened.engine, engine::Engine::open(std::move(options), std::move(*opened.header.file)));
   return opened;
 }
 

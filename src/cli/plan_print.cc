@@ -34,6 +34,19 @@ std::string head(const PlanText& p) {
   return out;
 }
 
+/// "the feed-forward of 28 of 28 layers, ..."
+std::string units_of(const PlanReport& r) {
+  std::string out;
+  const auto add = [&](const PlanReport::Units& units, std::string_view before, std::string_view after) {
+    if (units.layers.empty()) return;
+    out += str_cat(out.empty() ? "" : ", ", before, units.layers.size(), " of ", units.n_all, after);
+  };
+  add(r.feed_forward, "the feed-forward of ", " layers");
+  add(r.attention, "the attention of ", " layers");
+  add(r.output, "", " parts of the output matrix");
+  return out;
+}
+
 std::string memory_table(const PlanText& p) {
   const PlanReport& r = p.report;
   std::vector<Ledger::Line> lines = r.lines;
@@ -43,11 +56,10 @@ std::string memory_table(const PlanText& p) {
   for (const Ledger::Line& l : lines) out += line("  %-20s %11s\n", l.name.c_str(), format_bytes(l.bytes).c_str());
   out += line("  %-20s %11s\n", "together", format_bytes(r.bytes).c_str());
   if (r.streamed_bytes == 0) return out + "All weights are in memory.\n";
-  const bool embedding = !p.engine.model().weights().tied;
   std::string what = streams(r) ? "the experts" : "";
   const auto add = [&](std::string_view more) { what += str_cat(what.empty() ? "" : ", and ", more); };
-  if (r.n_units > 0) add(str_cat(r.n_units, " parts of layers, which each pass reads"));
-  if (embedding && r.placement.residency.read_embedding) add("the embedding, of which each token reads a row");
+  if (r.n_units > 0) add(str_cat(units_of(r), ", which each pass reads"));
+  if (p.engine.model().reads_embedding(r.placement.residency)) add("the embedding, of which each token reads a row");
   const bool inputs = static_cast<bool>(p.engine.model().weights().layer_inputs);
   if (inputs && r.placement.residency.read_embedding) add("inputs of the layers, of which each token reads a row");
   out += str_cat("On disk stay ", format_bytes(r.streamed_bytes), ": ", what, ".\n");
@@ -125,6 +137,11 @@ Json experts_json(const PlanReport& r) {
           {"all_bytes", r.expert_bytes}, {"token_cycles", r.token_cycles}, {"hit_rate", r.hit_rate}};
 }
 
+Json units_json(const PlanReport& r) {
+  const auto of = [](const PlanReport::Units& units) { return Json{{"streamed", units.layers}, {"all", units.n_all}}; };
+  return {{"attention", of(r.attention)}, {"feed_forward", of(r.feed_forward)}, {"output", of(r.output)}};
+}
+
 Json limits_json(const PlanText& p) {
   Json limits = Json::array();
   for (const PlanReport& r : p.limits) {
@@ -176,6 +193,7 @@ std::string plan_json(const PlanText& p) {
                      {"memory_bytes", r.bytes},
                      {"streamed_bytes", r.streamed_bytes},
                      {"streamed_parts", r.n_units},
+                     {"streamed_units", units_json(r)},
                      {"expert_cache", experts_json(r)},
                      {"bytes_per_token",
                       {{"dense", r.per_token.dense},

@@ -17,20 +17,23 @@ double share(uint64_t part, uint64_t all) { return all > 0 ? static_cast<double>
 
 double seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-/// How much the disk had to do.
-std::string disk_line(const engine::ProfilePhase& phase) {
-  const Stats& s = phase.experts;
-  const double busy = seconds(s.disk_ns), wall = phase.wall_seconds;
+/// How much the disk had to do in so many seconds.
+std::string disk_line(const Stats& s, double wall) {
+  const double busy = seconds(s.disk_ns);
   std::string line = str_cat("disk at work ", fixed(wall > 0 ? 100 * busy / wall : 0, 1), " % of the time");
   if (s.disk_ns == 0 || s.bytes_read == 0) return line;
-  line += str_cat(", at ", fixed(static_cast<double>(s.bytes_read) / 1e9 / busy, 2), " GB/s with ",
-                  fixed(share(s.read_ns, s.disk_ns), 1), " reads at once, packing ", fixed(seconds(s.pack_ns), 2),
-                  " s of processors");
-  if (phase.replay.ns == 0) return line;
-  const double again = seconds(phase.replay.ns);
-  return line + str_cat("; such reads alone: ", fixed(again, 3), " s at ",
-                        fixed(static_cast<double>(phase.replay.bytes) / 1e9 / again, 2), " GB/s, ",
-                        fixed(wall > 0 ? 100 * again / wall : 0, 1), " % of this");
+  return line + str_cat(", at ", fixed(static_cast<double>(s.bytes_read) / 1e9 / busy, 2), " GB/s with ",
+                        fixed(share(s.read_ns, s.disk_ns), 1), " reads at once, packing ", fixed(seconds(s.pack_ns), 2),
+                        " s of processors");
+}
+
+/// How much of the time the same reads take alone.
+std::string replay_line(const engine::ProfilePhase& phase) {
+  if (phase.replay.ns == 0) return {};
+  const double again = seconds(phase.replay.ns), wall = phase.wall_seconds;
+  return str_cat("; such reads alone: ", fixed(again, 3), " s at ",
+                 fixed(static_cast<double>(phase.replay.bytes) / 1e9 / again, 2), " GB/s, ",
+                 fixed(wall > 0 ? 100 * again / wall : 0, 1), " % of this");
 }
 
 /// Experts of a layer that were used, the fewest and the most of all layers.
@@ -104,7 +107,7 @@ std::string expert_line(const Stats& s) {
 }
 
 std::string unit_line(const Stats& s) {
-  std::string line = str_cat(s.misses, " parts of layers read, ", format_bytes(s.bytes_read));
+  std::string line = str_cat(s.misses, " parts read, ", format_bytes(s.bytes_read));
   if (s.errors > 0) line += str_cat(", ", s.errors, " failed");
   return line + str_cat(", waited ", fixed(seconds(s.wait_ns), 2), " s");
 }
@@ -116,7 +119,10 @@ void print_profile(const engine::Profiler& profiler, const engine::Engine& engin
     std::fprintf(stderr, "profile: %s: %lld tokens, %.3f s, processors %.3f s, page faults %llu, from disk %llu\n",
                  phase.name.c_str(), static_cast<long long>(phase.tokens), phase.wall_seconds, phase.cpu_seconds,
                  faults, static_cast<unsigned long long>(phase.major_faults));
-    if (engine.units()) std::fprintf(stderr, "profile: %s: %s\n", phase.name.c_str(), unit_line(phase.units).c_str());
+    if (engine.units()) {
+      std::fprintf(stderr, "profile: %s: %s\n", phase.name.c_str(), unit_line(phase.units).c_str());
+      std::fprintf(stderr, "profile: %s: %s\n", phase.name.c_str(), disk_line(phase.units, phase.wall_seconds).c_str());
+    }
     if (phase.routes.empty()) continue;
     const auto [fewest, most] = unique_range(phase, n_experts);
     std::fprintf(stderr, "profile: %s: %llu expert selections, %lld to %lld different ones of %lld in a layer\n",
@@ -124,7 +130,8 @@ void print_profile(const engine::Profiler& profiler, const engine::Engine& engin
                  static_cast<long long>(fewest), static_cast<long long>(most), static_cast<long long>(n_experts));
     if (engine.experts()) {
       std::fprintf(stderr, "profile: %s: %s\n", phase.name.c_str(), expert_line(phase.experts).c_str());
-      std::fprintf(stderr, "profile: %s: %s\n", phase.name.c_str(), disk_line(phase).c_str());
+      std::fprintf(stderr, "profile: %s: %s%s\n", phase.name.c_str(),
+                   disk_line(phase.experts, phase.wall_seconds).c_str(), replay_line(phase).c_str());
     }
   }
 }

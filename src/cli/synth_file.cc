@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <span>
 
 #include "base/log.h"
 #include "base/memory_limit.h"
@@ -62,6 +63,26 @@ Result<std::string> model_file(const std::string& model) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   STOKER_TRY_STATUS(write_synth(synth, path));
   return path;
+}
+
+Result<ModelHeader> synth_header(const engine::Synth& synth, std::string name) {
+  ModelHeader header;
+  STOKER_TRY(header.bytes, synth.header());
+  STOKER_TRY(gguf::File file,
+             gguf::File::parse(std::as_bytes(std::span(header.bytes)), std::move(name), {.header_only = true}));
+  header.file = std::make_unique<gguf::File>(std::move(file));
+  return header;
+}
+
+Result<ModelHeader> open_header(const std::string& model) {
+  if (model.starts_with(kScheme)) {
+    STOKER_TRY(const engine::Synth synth, engine::Synth::plan(*synth_options(model)));
+    STOKER_TRY(const std::string path, synth_path(synth));
+    if (!exists(path)) return synth_header(synth, model);
+  }
+  STOKER_TRY(const std::string path, model_file(model));
+  STOKER_TRY(gguf::File file, gguf::File::open(path, {.allow_unknown_types = true}));
+  return ModelHeader{.file = std::make_unique<gguf::File>(std::move(file))};
 }
 
 void warn_if_random(const gguf::File& file) {

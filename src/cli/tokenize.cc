@@ -19,9 +19,8 @@ struct Args {
 };
 
 Result<std::unique_ptr<text::Tokenizer>> open_tokenizer(const std::string& path) {
-  STOKER_TRY(const std::string found, model_file(path));
-  STOKER_TRY(gguf::File file, gguf::File::open(found, {.allow_unknown_types = true}));
-  auto tokenizer = text::Tokenizer::from_gguf(file);
+  STOKER_TRY(const ModelHeader header, open_header(path));
+  auto tokenizer = text::Tokenizer::from_gguf(*header.file);
   if (!tokenizer) return Error{tokenizer.error().code, str_cat(path, ": ", tokenizer.error().message)};
   return tokenizer;
 }

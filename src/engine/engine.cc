@@ -201,21 +201,30 @@ Placement Engine::without_units(const Needs& needs) const {
   p.max_rows = rows;
   for (const int64_t slots : {kRingSlots, model::Residency::kFewestRingSlots}) {
     p.residency.ring_slots = slots;
-    for (size_t n = 1; n <= model_->units().size(); ++n) {
+    const auto fits_with = [&](size_t n) {
       p.residency.units = units_to_stream(n);
-      if (fits(needs, p)) return p;
+      return fits(needs, p);
+    };
+    // The more of them, the less memory.
+    size_t begin = 1, end = model_->units().size() + 1;
+    while (begin < end) {
+      const size_t n = begin + (end - begin) / 2;
+      fits_with(n) ? end = n : begin = n + 1;
     }
+    if (begin <= model_->units().size() && fits_with(begin)) return p;
   }
   return least;
 }
 
-/// Of these many, feed-forwards before attentions, which are smaller. All over the layers, so that the disk is at work
-/// while those in memory are. Which ones stay in memory never changes: units come in a circle, where a cache that kept
-/// the most recent ones would never find one again.
+/// Of these many, feed-forwards before attentions, which are smaller, and the output matrix last: a call may need it
+/// more than once. All over the layers, so that the disk is at work while those in memory are. Which ones stay in
+/// memory never changes: units come in a circle, where a cache that kept the most recent ones would never find one
+/// again.
 std::vector<bool> Engine::units_to_stream(size_t n) const {
   const std::vector<model::Unit>& units = model_->units();
   std::vector<bool> chosen(units.size(), false);
-  for (const auto kind : {model::Unit::Kind::kFeedForward, model::Unit::Kind::kAttention}) {
+  using Kind = model::Unit::Kind;
+  for (const auto kind : {Kind::kFeedForward, Kind::kAttention, Kind::kOutput}) {
     const auto same = [&](const model::Unit& unit) { return unit.kind == kind; };
     const auto n_kind = static_cast<size_t>(std::count_if(units.begin(), units.end(), same));
     const size_t n_here = std::min(n, n_kind);

@@ -88,8 +88,10 @@ PassTime pass_time(const CallTraffic& traffic, const MachineRates& rates, PassRe
                          traffic.attention_operations / (kAttentionOfPeak * rates.float_ops));
   t.steps = kStepSeconds * static_cast<double>(traffic.n_steps);
   const double besides = t.dense + t.attention + t.steps;
+  const double units = reads.unit_bytes / rates.disk;
   if (reads.missed_bytes > 0) t.disk = reads.missed_bytes / rates.disk;
   const double reading = t.disk / kOfDisk;
+  t.disk += units;
   if (!reads.spare) {
     t.total = besides + t.experts + reading;
   } else if (reads.ahead) {
@@ -100,6 +102,11 @@ PassTime pass_time(const CallTraffic& traffic, const MachineRates& rates, PassRe
   } else {
     // A layer knows its experts only when its attention is done; then they are multiplied as they come.
     t.total = besides + std::max(t.experts, reading);
+  }
+  if (reads.n_units > 0) {
+    // The disk has no pause between units, nor between calls; only the first one of all has nothing beside it.
+    const double reads_all = reading + units;
+    t.total = std::max(t.total, reads_all) + std::min(t.total, reads_all) / reads.n_units;
   }
   return t;
 }

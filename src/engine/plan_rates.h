@@ -53,10 +53,13 @@ struct PassTime {
   Bound bound() const;
 };
 
+/// What comes from the disk.
 struct PassReads {
-  double missed_bytes = 0;  ///< That are read from the disk.
+  double missed_bytes = 0;  ///< Of experts.
   bool spare = false;       ///< There are processors besides those that multiply: reading takes none of their time.
-  bool ahead = false;       ///< While the layer before is at work, too (model::reads_ahead).
+  bool ahead = false;       ///< Experts come while the layer before is at work, too (model::reads_ahead).
+  double unit_bytes = 0;  ///< Of parts of layers and of the output matrix: known in advance, one is always being read,
+  double n_units = 0;     ///< in so many pieces.
 };
 PassTime pass_time(const CallTraffic& traffic, const MachineRates& rates, PassReads reads);
 

@@ -57,6 +57,16 @@ class Reporter {
     const model::ExpertIndex units = engine_.model().unit_index(r_.placement.residency);
     r_.n_units = units.layers.size();
     r_.unit_bytes = units.file_bytes();
+    const std::vector<model::Unit>& all = engine_.model().units();
+    const std::vector<bool>& streamed = r_.placement.residency.units;
+    for (size_t i = 0; i < all.size(); ++i) {
+      using Kind = model::Unit::Kind;
+      PlanReport::Units& kind = all[i].kind == Kind::kAttention     ? r_.attention
+                                : all[i].kind == Kind::kFeedForward ? r_.feed_forward
+                                                                    : r_.output;
+      if (i < streamed.size() && streamed[i]) kind.layers.push_back(&kind == &r_.output ? kind.n_all : all[i].layer);
+      ++kind.n_all;
+    }
   }
 
   void add_experts() {
@@ -85,9 +95,11 @@ class Reporter {
     const int threads = engine_.options().threads;
     const bool experts_ahead = streams() && model::reads_ahead(engine_.model().plan().moe, rows);
     return pass_time(traffic, rates_,
-                     {.missed_bytes = missed_bytes(traffic, missed_share) + static_cast<double>(r_.unit_bytes),
+                     {.missed_bytes = missed_bytes(traffic, missed_share),
                       .spare = threads > 0 && threads < usable_cpus(),
-                      .ahead = experts_ahead || r_.n_units > 0});
+                      .ahead = experts_ahead,
+                      .unit_bytes = static_cast<double>(r_.unit_bytes),
+                      .n_units = static_cast<double>(r_.n_units)});
   }
 
   static PlanSpeed speed(double tokens, const PassTime& time) {

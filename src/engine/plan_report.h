@@ -45,8 +45,14 @@ struct PlanReport {
   uint64_t streamed_bytes = 0;         ///< Of the file, that stay there.
 
   // Where layers are streamed:
-  size_t n_units = 0;       ///< Parts of layers that each pass reads.
+  size_t n_units = 0;       ///< What each pass reads: parts of layers, and of the output matrix.
   uint64_t unit_bytes = 0;  ///< Of the file.
+  /// Of one kind, those that are streamed and all there are.
+  struct Units {
+    std::vector<int64_t> layers{};  ///< Of the output matrix: the parts' numbers.
+    int64_t n_all = 0;
+  };
+  Units attention{}, feed_forward{}, output{};
 
   struct PerToken {
     double dense = 0;           ///< Weights but experts, with a row of the embedding.

@@ -207,25 +207,59 @@ void Runner::point(Chunk& chunk) {
   }
 }
 
-void Runner::head(const Chunk& chunk, const HeadBlock& block, Worker& worker) noexcept {
+/// False: some of the matrix could not be read.
+bool Runner::head(const Chunk& chunk, const HeadBlock& block, Worker& worker) noexcept {
+  for (const HeadPart& part : head_parts_) {
+    if (part.streamed) {
+      if (worker.index() == 0) units_->acquire();
+      worker.barrier();
+    }
+    const std::byte* data = part.streamed ? units_->wait(*part.target->w) : part.target->w->data;
+    if (data) head_part(chunk, block, part, data, worker);
+    worker.barrier();
+    if (!part.streamed) continue;
+    const bool failed = units_->failed();
+    if (worker.index() == 0) {
+      if (failed) fail_logits(block.first);
+      units_->release();
+    }
+    if (failed) return false;
+  }
+  return true;
+}
+
+/// Of this row and all that would have come after it.
+void Runner::fail_logits(int64_t first) noexcept {
+  read_errors_.add(head_step_.index, units_->error());
+  for (const Chunk& chunk : chunks_) {
+    for (const HeadBlock& block : part_of(head_blocks_, chunk.head_blocks)) {
+      for (int64_t i = 0; block.first >= first && i < block.n; ++i) {
+        chunk.exec.mark_unread(output_rows_[static_cast<size_t>(chunk.exec.out0 + block.row + i)], head_step_);
+      }
+    }
+  }
+}
+
+void Runner::head_part(const Chunk& chunk, const HeadBlock& block, const HeadPart& part, const std::byte* data,
+                       Worker& worker) noexcept {
   const Exec& exec = chunk.exec;
-  const Target& t = plan_.head;
+  const Target& t = *part.target;
   const ModelConfig& config = *plan_.config;
-  float* y = logits_.as<float>() + (consumed_ ? 0 : block.first) * logits_stride_;
-  const int64_t n_groups = t.w->n_groups();
+  const int64_t n_groups = t.w->n_groups(), row0 = part.first_group * 16;
+  float* y = logits_.as<float>() + (consumed_ ? 0 : block.first) * logits_stride_ + row0;
   // Pieces as large as for one row: few long ones, since each also caps and checks what it has computed.
   worker.each(n_groups, groups_per_piece(n_groups, 1, worker.count()), [&](Range groups) {
     multiply({t, groups, exec.activations, block.row, block.row + block.n, y - block.row * logits_stride_,
-              logits_stride_, t.w->data},
+              logits_stride_, data},
              exec.worker_scratch(worker));
-    const int64_t begin = groups.begin * 16, n = std::min(groups.end * 16, config.n_vocab) - begin;
+    const int64_t begin = groups.begin * 16, n = std::min(groups.end * 16, config.n_vocab - row0) - begin;
     for (int64_t i = 0; i < block.n; ++i) {
-      float* part = y + i * logits_stride_ + begin;
-      if (output_bias_) exec.table->add(part, output_bias_ + begin, n, part);
+      float* values = y + i * logits_stride_ + begin;
+      if (output_bias_) exec.table->add(values, output_bias_ + row0 + begin, n, values);
       // Before the cap, which would turn infinity into an ordinary number.
-      if (!exec.table->all_finite(part, n)) exec.mark_bad(exec.original_row(block.row + i), head_step_);
-      if (config.logit_divisor != 0) exec.table->scale(part, 1 / config.logit_divisor, n, part);
-      if (config.final_softcap != 0) exec.table->softcap(part, config.final_softcap, n);
+      if (!exec.table->all_finite(values, n)) exec.mark_bad(exec.original_row(block.row + i), head_step_);
+      if (config.logit_divisor != 0) exec.table->scale(values, 1 / config.logit_divisor, n, values);
+      if (config.final_softcap != 0) exec.table->softcap(values, config.final_softcap, n);
     }
   });
 }
@@ -243,11 +277,10 @@ void Runner::run_chunk(Chunk& chunk, const Segment& segment, Worker& worker) noe
   worker.barrier();
 }
 
-/// What is wanted of the chunk's outputs.
+/// What is wanted of the chunk's outputs; no more logits once some of the matrix could not be read.
 void Runner::finish_chunk(Chunk& chunk, LogitsConsumer* consumer, Worker& worker) noexcept {
   for (const HeadBlock& block : part_of(head_blocks_, chunk.head_blocks)) {
-    head(chunk, block, worker);
-    worker.barrier();
+    if ((units_ && units_->failed()) || !head(chunk, block, worker)) break;
     if (!consumer) continue;
     consumer->consume({.first = block.first, .n = block.n, .logits = logits_.as<float>(), .stride = logits_stride_},
                       worker);
@@ -296,7 +329,7 @@ bool Runner::run(LogitsConsumer* consumer, const Control* control) {
   std::fill(routed_.begin(), routed_.end(), 0);
   read_ahead(plan_, experts_state_, 0);
   cancelled_ = stop_ = false;
-  if (units_) units_->begin_call(n);
+  if (units_) units_->begin_call(n, head_blocks_.size());
   pool_.run([&](Worker& worker) {
     for (const Segment& segment : segments_) {
       if (segment.begin >= n || !enter(segment, control, worker)) break;
@@ -361,6 +394,7 @@ void Runner::make_segments() {
   for (size_t step : plan_.expert_steps) segments_.push_back({.end = step, .experts = true});
   for (size_t i = 0; units_ && i < units_->steps().size(); ++i) {
     const UnitStream::Steps steps = units_->steps()[i];
+    if (steps.first == plan_.steps.size()) break;  // the output matrix
     const int64_t layer = plan_.steps[steps.last].layer;
     const auto same = std::find_if(segments_.begin(), segments_.end(),
                                    [&](const Segment& s) { return s.experts && plan_.steps[s.end].layer == layer; });
@@ -376,6 +410,19 @@ void Runner::make_segments() {
   size_t begin = 0;
   for (Segment& s : segments_) s.begin = std::exchange(begin, s.end + s.experts);
   segments_.push_back({.begin = begin, .end = plan_.steps.size()});
+}
+
+void Runner::make_head_parts() {
+  const auto streamed = [](const Target& part) { return part.w->data == nullptr; };
+  if (!units_ || std::none_of(plan_.head_parts.begin(), plan_.head_parts.end(), streamed)) {
+    head_parts_.push_back({.target = &plan_.head});
+    return;
+  }
+  int64_t group = 0;
+  for (const Target& part : plan_.head_parts) {
+    head_parts_.push_back({.target = &part, .first_group = group, .streamed = streamed(part)});
+    group += part.w->n_groups();
+  }
 }
 
 Result<Outputs> Runner::forward(Batch batch, LogitsConsumer* consumer, const Control* control) {

@@ -139,6 +139,12 @@ class Runner {
     bool experts = false;                ///< Then comes a step that takes the rows of all chunks at once.
     std::optional<size_t> unit_first{};  ///< The first step that needs the unit.
   };
+  /// Of the output matrix: all of it, or where some is streamed one of its parts.
+  struct HeadPart {
+    const Target* target = nullptr;
+    int64_t first_group = 0;
+    bool streamed = false;
+  };
   struct Sizes;
   static Sizes sizes_of(const Plan& plan, const Options& options, int n_workers);
   void place_buffers(const Sizes& sizes);
@@ -154,13 +160,17 @@ class Runner {
   Chunk& next_chunk();
   void point(Chunk& chunk);
   void make_segments();
+  void make_head_parts();
   size_t n_steps(bool outputs) const { return outputs ? plan_.steps.size() : plan_.n_steps_to_store; }
   bool enter(const Segment& segment, const Control* control, Worker& worker);
   void leave(const Segment& segment, Worker& worker);
   bool run(LogitsConsumer* consumer, const Control* control);
   void run_chunk(Chunk& chunk, const Segment& segment, Worker& worker) noexcept;
   void finish_chunk(Chunk& chunk, LogitsConsumer* consumer, Worker& worker) noexcept;
-  void head(const Chunk& chunk, const HeadBlock& block, Worker& worker) noexcept;
+  bool head(const Chunk& chunk, const HeadBlock& block, Worker& worker) noexcept;
+  void head_part(const Chunk& chunk, const HeadBlock& block, const HeadPart& part, const std::byte* data,
+                 Worker& worker) noexcept;
+  void fail_logits(int64_t first) noexcept;
   void collect(Batch batch, Outputs& outputs);
 
   const Plan& plan_;
@@ -179,6 +189,7 @@ class Runner {
   LookaheadTrial trial_;
   std::unique_ptr<UnitStream> units_;
   std::vector<Segment> segments_;
+  std::vector<HeadPart> head_parts_;
   ReadErrors read_errors_;
   bool cancelled_ = false, stop_ = false;
   std::vector<Chunk> chunks_;

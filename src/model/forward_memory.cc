@@ -161,6 +161,7 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
   }
   if (options.units) r.units_ = std::make_unique<UnitStream>(plan, *options.units);
   r.make_segments();
+  r.make_head_parts();
   r.exec_.units = r.units_.get();
   r.exec_.embedding = options.embedding;
   r.exec_.layer_inputs = options.layer_inputs;

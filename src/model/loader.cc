@@ -40,7 +40,17 @@ bool is_plain_float(TensorType type) {
   return type == TensorType::kF32 || type == TensorType::kF16 || type == TensorType::kBF16;
 }
 
+/// Parts of the output matrix are at most a quarter of the largest unit of a layer: slots for these take them, and the
+/// choice among them is a fine one.
+constexpr uint64_t kPartsOfUnit = 4, kMostPartBytes = 32u << 20;
+/// So many groups take a multiple of 64 bytes, in all types: parts lie one after the other without gaps.
+constexpr int64_t kPartGroups = 4;
+
 }  // namespace
+
+uint64_t WeightPlan::Slot::row_bytes() const {
+  return tensor->bytes / static_cast<uint64_t>(tensor->n_elements() / to.matrix->n_in);
+}
 
 Result<uint64_t> WeightPlan::add_vector(const gguf::TensorInfo& tensor, Target to, std::span<const int64_t> shape) {
   const bool only_f32 = to.only_f32;
@@ -225,10 +235,39 @@ Result<WeightPlan> WeightPlan::make(const gguf::File& file, const ModelConfig& c
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     STOKER_TRY_STATUS(plan.add_layer(file, config, layer, weights.layers[static_cast<size_t>(layer)]));
   }
+  plan.split_output();
   plan.find_units();
   STOKER_TRY_STATUS(plan.check_companions(file));
   STOKER_TRY_STATUS(plan.note_unused(file, config));
   return plan;
+}
+
+void WeightPlan::split_output() {
+  const Matrix& whole = weights_->output;
+  const Matrix* const read_to = weights_->tied ? &weights_->embedding : &weights_->output;
+  const auto is = [](const Matrix* w) { return [w](const Slot& slot) { return slot.to.matrix == w; }; };
+  embedding_ = std::find_if(slots_.begin(), slots_.end(), is(&weights_->embedding))->tensor;
+  uint64_t most = 0;
+  for (const Unit& unit : units_of(*weights_)) most = std::max(most, unit.bytes());
+  most = most == 0 ? kMostPartBytes : std::min(most / kPartsOfUnit, kMostPartBytes);
+  const auto n_wanted = static_cast<int64_t>((static_cast<uint64_t>(whole.bytes()) + most - 1) / most);
+  const int64_t n_quads = (whole.n_groups() + kPartGroups - 1) / kPartGroups;
+  const int64_t rows = (n_quads + n_wanted - 1) / n_wanted * kPartGroups * 16;
+  for (int64_t row = 0; row < whole.n_out; row += rows) {
+    Matrix& part = weights_->output_parts.emplace_back(whole);
+    part.n_out = std::min(rows, whole.n_out - row);
+  }
+  const auto slot = std::find_if(slots_.begin(), slots_.end(), is(read_to));
+  const Slot all = *slot;
+  std::vector<Slot> slots;
+  int64_t row = 0;
+  for (Matrix& part : weights_->output_parts) {
+    const auto bytes = round_up<uint64_t>(static_cast<uint64_t>(part.bytes()), 64);
+    slots.push_back(
+        {all.tensor, {.matrix = &part, .first_row = row}, bytes, all.row_bytes() * static_cast<uint64_t>(part.n_out)});
+    row += part.n_out;
+  }
+  slots_.insert(slots_.erase(slot), slots.begin(), slots.end());
 }
 
 void WeightPlan::find_units() {
@@ -281,7 +320,15 @@ bool WeightPlan::stays_on_disk(const Slot& slot, const Residency& residency) con
   if (slot.to.of_experts) return residency.stream_experts;
   if (slot.to.unit < residency.units.size()) return residency.units[slot.to.unit];
   if (!residency.read_embedding || !slot.to.matrix) return false;
-  return slot.to.matrix == &weights_->layer_inputs || (slot.to.matrix == &weights_->embedding && !weights_->tied);
+  return slot.to.matrix == &weights_->layer_inputs || slot.to.matrix == &weights_->embedding;
+}
+
+bool WeightPlan::reads_embedding(const Residency& residency) const {
+  if (!weights_->tied) return residency.read_embedding;
+  for (size_t i = 0; i < residency.units.size(); ++i) {
+    if (residency.units[i] && units_[i].kind == Unit::Kind::kOutput) return true;
+  }
+  return false;
 }
 
 uint64_t WeightPlan::bytes(const Residency& residency) const {
@@ -297,6 +344,7 @@ uint64_t WeightPlan::file_bytes(const Residency& residency) const {
 }
 
 const gguf::TensorInfo* WeightPlan::tensor_of(const Matrix& matrix) const {
+  if (&matrix == &weights_->embedding) return embedding_;
   const auto goes_there = [&](const Slot& slot) { return slot.to.matrix == &matrix; };
   return std::find_if(slots_.begin(), slots_.end(), goes_there)->tensor;
 }
@@ -331,18 +379,20 @@ ExpertIndex WeightPlan::expert_index(const ModelConfig& config) const {
 
 ExpertIndex WeightPlan::unit_index(const Residency& residency) const {
   ExpertIndex index{.layers = {}, .n_experts = 1, .n_used = 1, .n_ring = residency.ring_slots};
-  std::unordered_map<const Matrix*, const gguf::TensorInfo*> tensor_of;
+  std::unordered_map<const Matrix*, const Slot*> slot_of;
   for (const Slot& slot : slots_) {
-    if (slot.to.unit != kNoUnit) tensor_of[slot.to.matrix] = slot.tensor;
+    if (slot.to.unit != kNoUnit) slot_of[slot.to.matrix] = &slot;
   }
   for (size_t i = 0; i < residency.units.size(); ++i) {
     if (!residency.units[i]) continue;
     auto& unit = index.layers.emplace_back(
         ExpertIndex::Layer{.layer = units_[i].layer, .matrices = units_[i].matrices, .experts = {{}}});
     for (const Matrix* w : unit.matrices) {
-      const gguf::TensorInfo* tensor = tensor_of.at(w);
-      unit.experts[0].push_back(
-          {.tensor = tensor, .begin = 0, .row_bytes = tensor->bytes / static_cast<uint64_t>(w->n_out)});
+      const Slot& slot = *slot_of.at(w);
+      const uint64_t row_bytes = slot.row_bytes();
+      unit.experts[0].push_back({.tensor = slot.tensor,
+                                 .begin = static_cast<uint64_t>(slot.to.first_row) * row_bytes,
+                                 .row_bytes = row_bytes});
     }
   }
   return index;
@@ -365,7 +415,7 @@ std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena, const Residen
       for (int64_t h = 0; h < n_heads; ++h) pieces.push_back({&slot, h * groups, (h + 1) * groups, 0});
       continue;
     }
-    const auto row_bytes = static_cast<int64_t>(slot.tensor->bytes) / (slot.to.n_experts * w.n_out);
+    const auto row_bytes = static_cast<int64_t>(slot.row_bytes());
     const int64_t groups = std::max<int64_t>(1, static_cast<int64_t>(window_bytes_) / (16 * row_bytes));
     for (int64_t expert = 0; expert < slot.to.n_experts; ++expert) {
       for (int64_t g = 0; g < w.n_groups(); g += groups) {
@@ -373,6 +423,11 @@ std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena, const Residen
       }
     }
   }
+  Matrix& output = weights_->output;
+  const std::vector<Matrix>& parts = weights_->output_parts;
+  const bool there = std::all_of(parts.begin(), parts.end(), [](const Matrix& part) { return part.data != nullptr; });
+  output.data = there ? parts[0].data : nullptr;
+  if (weights_->tied) weights_->embedding.data = output.data;
   return pieces;
 }
 
@@ -442,7 +497,7 @@ struct WeightPlan::Filler {
     const Target& to = piece.slot->to;
     const Matrix& w = *to.matrix;
     const int64_t expert_rows = to.tensor_rows > 0 ? to.tensor_rows : w.n_out;
-    const auto row_bytes = static_cast<int64_t>(tensor.bytes) / (to.n_experts * expert_rows);
+    const auto row_bytes = static_cast<int64_t>(piece.slot->row_bytes());
     const int64_t row = piece.group_begin * 16, rows = std::min(w.n_out, piece.group_end * 16) - row;
     const int64_t in_tensor = piece.expert * expert_rows + to.first_row + row;
     std::byte* const groups = w.data + (to.expert + piece.expert) * w.bytes();
@@ -484,7 +539,6 @@ Status WeightPlan::load(const gguf::File& file, const Residency& residency, Bulk
     });
   });
   if (first_error) return std::move(*first_error);
-  if (weights.tied) weights.output = weights.embedding;
   return Ok{};
 }
 

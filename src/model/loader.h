@@ -54,6 +54,9 @@ class WeightPlan {
   ExpertIndex expert_index(const ModelConfig& config) const;
   /// The tensor that a matrix of the model comes from, which there must be.
   const gguf::TensorInfo* tensor_of(const Matrix& matrix) const;
+  /// Whether the embedding is read row by row: where the output matrix shares its bytes, when not all of these are in
+  /// memory.
+  bool reads_embedding(const Residency& residency) const;
   /// Bytes that each worker reads into while loading.
   uint64_t window_bytes() const { return BulkReader::window_bytes(window_bytes_); }
 
@@ -68,10 +71,10 @@ class WeightPlan {
   struct Target {
     Matrix* matrix = nullptr;
     Vector* vector = nullptr;
-    int64_t expert = 0;     ///< The first of those in this tensor.
-    int64_t n_experts = 1;  ///< Matrices in it.
-    int64_t first_row = 0,
-            tensor_rows = 0;  ///< Of an expert in the tensor, where it has more than the matrix; 0: it has not.
+    int64_t expert = 0;       ///< The first of those in this tensor.
+    int64_t n_experts = 1;    ///< Matrices in it.
+    int64_t first_row = 0;    ///< Of the tensor, or of each expert there, where the matrix has only some of the rows.
+    int64_t tensor_rows = 0;  ///< Of an expert in the tensor, where it has more than the matrix; 0: it has not.
     bool only_f32 = false;    ///< Of a vector: no other type will do.
     bool of_experts = false;
     int64_t turned = 0;  ///< Of each head's rows in the tensor the first so many, transposed; 0: all, as they are. Of
@@ -85,6 +88,7 @@ class WeightPlan {
     Target to;
     uint64_t bytes;       ///< In the arena.
     uint64_t file_bytes;  ///< Read for it.
+    uint64_t row_bytes() const;
   };
   struct Filler;
   struct Piece {
@@ -104,6 +108,7 @@ class WeightPlan {
   Status add_turned_keys(const gguf::File& file, const std::string& name, const ModelConfig& config, int64_t layer,
                          LayerWeights& weights);
   Status add_layer(const gguf::File& file, const ModelConfig& config, int64_t layer, LayerWeights& weights);
+  void split_output();
   void find_units();
   /// kUnsupported: a layer has a tensor that nobody reads.
   Status note_unused(const gguf::File& file, const ModelConfig& config);
@@ -113,6 +118,7 @@ class WeightPlan {
   std::vector<Piece> place(std::byte* arena, const Residency& residency) const;
 
   Weights* weights_ = nullptr;
+  const gguf::TensorInfo* embedding_ = nullptr;
   std::vector<Slot> slots_;
   std::vector<Unit> units_;
   std::vector<std::string> unused_;

@@ -49,7 +49,7 @@ Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptio
   if (options.residency.read_embedding && weights_.layer_inputs) {
     layer_input_reader_ = std::make_unique<EmbeddingReader>(file, *weight_plan_->tensor_of(weights_.layer_inputs));
   }
-  if (options.residency.read_embedding && !weights_.tied) {
+  if (weight_plan_->reads_embedding(options.residency)) {
     embedding_reader_ = std::make_unique<EmbeddingReader>(file, *weight_plan_->tensor_of(weights_.embedding));
   }
   return fill_ropes(config_, weights_, context_, plan_);

@@ -54,6 +54,8 @@ class Model {
   /// What else may stay on disk (Residency::units), and where those lie that do.
   const std::vector<Unit>& units() const { return weight_plan_->units(); }
   ExpertIndex unit_index(const Residency& residency) const { return weight_plan_->unit_index(residency); }
+  /// Whether each token's row of the embedding is read from disk then.
+  bool reads_embedding(const Residency& residency) const { return weight_plan_->reads_embedding(residency); }
 
   /// Both halves.
   static Result<std::unique_ptr<Model>> from_gguf(const gguf::File& file, LoadOptions options, Ledger& ledger,

@@ -380,6 +380,10 @@ Status PlanBuilder::finish() {
   auto head = finder_.find(weights_.output, Buf::kBranch, 0);
   if (!head) return std::move(head).error();
   plan_.head = *head;
+  for (const Matrix& part : weights_.output_parts) {
+    STOKER_TRY(const Target target, finder_.find(part, Buf::kBranch, 0));
+    plan_.head_parts.push_back(target);
+  }
   plan_.output_bias = present(weights_.output_bias);
   for (const Step& step : plan_.steps) {
     if (step.run != experts_step) {

@@ -239,6 +239,7 @@ struct Plan {
   size_t n_steps_to_gather = 0;      ///< The steps before that from which on only rows with outputs are in flight.
   size_t n_steps_to_store = 0;       ///< The steps that a call without outputs runs: up to the last layer's K and V.
   Target head;                       ///< The output matrix.
+  std::vector<Target> head_parts;    ///< The same as Weights::output_parts, of which some may be streamed.
   const Vector* output_bias = nullptr;
   KvLayout kv;
   std::array<int64_t, kBufs> row_floats{};  ///< Row strides of the buffers, multiples of 16.

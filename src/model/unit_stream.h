@@ -17,7 +17,7 @@ namespace stoker::model {
 /// Threads: `wait` from any, all else from one at a time. Allocates only when it is made.
 class UnitStream {
  public:
-  /// A unit's steps in a plan.
+  /// A unit's steps in a plan; of parts of the output matrix, which are used after all of them: their number.
   struct Steps {
     size_t first = 0, last = 0;
   };
@@ -27,8 +27,9 @@ class UnitStream {
   /// By unit of the store's index.
   const std::vector<Steps>& steps() const { return steps_; }
 
-  /// A call begins that will use the units that have steps among the first `n_steps`, once each, in order.
-  void begin_call(size_t n_steps);
+  /// A call begins that will use the units that have steps among the first `n_steps`, once each, in order, and then the
+  /// parts of the output matrix, all of them so many times.
+  void begin_call(size_t n_steps, size_t n_output_passes);
   /// The next unit is wanted, and stays until `release`.
   void acquire();
   void release();
@@ -43,22 +44,29 @@ class UnitStream {
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
+  static constexpr size_t kNone = ~size_t{0};
+  /// A unit's turn in a call.
+  struct Turn {
+    size_t unit = kNone;
+    size_t pass = 0;  ///< Through the output matrix.
+  };
   struct Place {
     std::unique_ptr<ExpertRequest> request;
-    size_t unit = kNone;
+    Turn turn{};
     int32_t lease = -1;
   };
-  static constexpr size_t kNone = ~size_t{0};
   Place& front() { return ring_[front_]; }
   const Place& front() const { return ring_[front_]; }
-  size_t after(size_t unit) const { return unit + 1 < n_units_ ? unit + 1 : 0; }
-  static void ask(Place& place, size_t unit);
+  Turn first() const { return {n_units_ > 0 ? 0 : n_of_layers_}; }
+  Turn after(Turn turn) const;
+  static void ask(Place& place, Turn turn);
 
   ExpertStore& store_;
   std::vector<Steps> steps_;
   std::vector<Place> ring_;
   size_t front_ = 0;
-  size_t n_units_ = 0;  // Of the call.
+  size_t n_of_layers_ = 0;             // Behind these come the parts of the output matrix.
+  size_t n_units_ = 0, n_passes_ = 0;  // Of the call.
   std::atomic<bool> failed_{false};
 };
 

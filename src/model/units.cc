@@ -45,6 +45,10 @@ std::vector<Unit> units_of(const Weights& weights) {
                                  &w.beta_decay});
     add(Unit::Kind::kFeedForward, {&w.gate_up, &w.gate, &w.up, &w.down});
   }
+  for (const Matrix& part : weights.output_parts) {
+    units.push_back(
+        {.kind = Unit::Kind::kOutput, .layer = static_cast<int64_t>(weights.layers.size()), .matrices = {&part}});
+  }
   return units;
 }
 

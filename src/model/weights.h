@@ -97,6 +97,9 @@ struct Weights {
   Matrix layer_input_proj;  ///< [layers * width, dim]: the same out of the embedding.
   Vector layer_input_norm;  ///< [width]
   Matrix output;            ///< [n_vocab, dim]; shares the bytes of `embedding` when the file ties them.
+  /// The rows of `output`, some at a time, in order: each is there or on disk. `output.data` is null unless all are
+  /// there.
+  std::vector<Matrix> output_parts;
   Vector output_norm, b_output_norm, output_bias;
   Vector rope_factors, rope_long, rope_short;  ///< [rope_dims / 2] divisors of the rotation frequencies.
   std::vector<LayerWeights> layers;

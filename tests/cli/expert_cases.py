@@ -1,14 +1,17 @@
 """Experts that stay in the file: how the cache is asked for, and what happens when the disk lets it down."""
 import json
 import os
+import pathlib
 import re
 import subprocess
+import tempfile
 
 import harness
 from gguf_edit import Gguf
 from harness import FAULTY_DISK, TestCase, model, stoker
 
 MOE = "olmoe"
+MIB = 1 << 20
 ARGS = ("-p", "hello", "-n", "12", "--temp", "0", "--ignore-eos")
 
 
@@ -102,6 +105,92 @@ class ExpertCache(TestCase):
     def test_a_dense_model_has_no_use_for_it(self):
         want = self.ok("run", "-m", model(), *ARGS, "--digest").digest()
         self.assertEqual(self.ok("run", "-m", model(), *ARGS, "--digest", "--expert-cache", "1M").digest(), want)
+
+
+class StreamedLayers(TestCase):
+    """A dense model larger than the limit: parts of it are read again for each token."""
+
+    ARGS = ("-p", "hello there", "-n", "3", "--temp", "0", "--ignore-eos", "--ctx", "64", "--batch", "8", "--threads", "2")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.home = tempfile.TemporaryDirectory()
+        done = stoker("synth", "tiny-llama", "--type", "f32", "--layers", "32", env={"STOKER_HOME": cls.home.name})
+        assert done.code == 0, done.err
+        cls.path = done.out.strip()
+        cls.smallest = int(re.search(r"--memory (\d+)M", cls.run_in(1).err)[1])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.home.cleanup()
+        super().tearDownClass()
+
+    @classmethod
+    def run_in(cls, limit, *args, **kwargs):
+        return stoker("run", "-m", cls.path, *cls.ARGS, "--memory", f"{limit}M", "--digest", *args, **kwargs)
+
+    def parts(self, limit):
+        """How many parts the disk keeps, of how many."""
+        done = self.run_in(limit)
+        self.assertEqual(done.code, 0, done.err)
+        self.digests.add(done.digest())
+        found = re.search(rf"the limit of {limit} MiB does not hold all weights: (\d+) of their (\d+) parts, ", done.err)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    def test_more_memory_leaves_less_on_disk(self):
+        self.digests = set()
+        plan = self.ok("plan", self.path, "--ctx", "64", "--batch", "8", "--json", "--no-measure").json()
+        resident = plan["memory_bytes"] // MIB + 1
+        self.assertLess(self.smallest, resident - 10)
+        limits = (self.smallest, (self.smallest + resident) // 2, resident + 2)
+        counts = [self.parts(limit) for limit in limits]
+        self.assertGreater(counts[0][0], counts[1][0])
+        self.assertGreater(counts[1][0], 0)
+        self.assertEqual(counts[2], (0, 0))
+        self.assertEqual(len(self.digests), 1)
+        self.assertEqual(self.run_in(self.smallest - 1).code, 1)
+        streamed = self.ok("plan", self.path, "--ctx", "64", "--batch", "8", "--json", "--no-measure", "--memory",
+                           f"{limits[1]}M").json()
+        units = streamed["streamed_units"]
+        self.assertEqual(sum(len(kind["streamed"]) for kind in units.values()), streamed["streamed_parts"])
+        self.assertEqual(units["feed_forward"]["all"], 32)
+        self.assertEqual(units["output"]["streamed"], [])  # it comes last
+        self.assertIn("On disk stay", self.ok("plan", self.path, "--no-measure", "--memory", f"{limits[1]}M").out)
+
+    def test_the_profile_counts_them(self):
+        path = self.folder / "profile.json"
+        done = self.run_in(self.smallest, "--profile", "--profile-json", path)
+        self.assertEqual(done.code, 0, done.err)
+        self.assertRegex(done.err, r"profile: decode: \d+ parts read, ")
+        self.assertRegex(done.err, r"profile: decode: disk at work ")
+        layers = json.loads(path.read_text())["phases"][-1]["layers"]
+        self.assertEqual(layers["errors"], 0)
+        self.assertGreater(layers["bytes_read"], 0)
+
+    def test_what_cannot_be_read_is_named(self):
+        path = self.file("bad.gguf", pathlib.Path(self.path).read_bytes())
+        for name in ("blk.30.ffn_up.weight", "blk.1.attn_output.weight", "token_embd.weight"):
+            begin, end = place_of(path, name)
+            if name == "token_embd.weight":
+                begin = end - (end - begin) // 4  # of the output matrix, but no token of the prompt
+            env = {"LD_PRELOAD": FAULTY_DISK, "FAULTY_FILE": str(path), "FAULTY_ERRNO": "5"}
+            env |= {"FAULTY_FROM": str(begin), "FAULTY_TO": str(end)}
+            done = stoker("run", "-m", path, *self.ARGS, "--memory", f"{self.smallest}M", env=env)
+            self.assertEqual((done.code, done.out), (1, ""), done.err)
+            self.assertIn("bad.gguf", done.err)
+            self.assertIn(f"tensor '{name}'", done.err)
+            self.assertIn("Input/output error", done.err)
+
+    def test_bench_and_perplexity(self):
+        rows = self.ok("bench", "-m", self.path, "-p", 8, "-n", 2, "-r", 1, "--json", "--memory",
+                       f"{self.smallest + 2}M").json()
+        self.assertTrue(all(row["disk_bytes_per_token"] > 0 for row in rows), rows)
+        text = b"the cat sat on the mat " * 20
+        args = ("perplexity", "-m", self.path, "--ctx", 64, "--digest")
+        want = self.ok(*args, stdin=text)
+        got = self.ok(*args, "--memory", f"{self.smallest + 2}M", stdin=text)
+        self.assertEqual(got.digest(), want.digest())
 
 
 class Unreadable(TestCase):

@@ -82,7 +82,7 @@ class Memory(TestCase):
         path = self.edited(change)
         os.truncate(path, path.stat().st_size + rows * 96 * 4)
         start = time.monotonic()
-        table, _ = self.table(stoker("run", "-m", path, "-p", "hello", "-n", "2", "--memory", "1G"))
-        self.assertGreater(table["weights"], 35 << 30)
+        table, _ = self.table(stoker("run", "-m", path, "-p", "hello", "-n", "2", "--memory", "300M"))
+        self.assertGreater(table["logits"], 380 * MIB)  # the table itself may stay on disk
         # Reading 36 GiB takes longer on any machine.
         self.assertLess(time.monotonic() - start, 4)

@@ -65,8 +65,12 @@ class Synth(TestCase):
         again = self.ok("run", *args, env=self.env)
         self.assertNotIn("writing", again.err)
         self.assertEqual(again.raw, first.raw)
-        self.assertIn("olmoe", self.ok("inspect", "synth:tiny-olmoe", env=self.env).out)
+        # What reads no weights needs none.
+        inspected = self.ok("inspect", "synth:tiny-olmoe", "--plan", env=self.env)
+        self.assertIn("olmoe", inspected.out)
         self.ok("tokenize", "-m", "synth:tiny-olmoe", "a", env=self.env)
+        self.assertEqual(self.files(), ["tiny-olmoe-q4_0.gguf"])
+        self.ok("inspect", "synth:tiny-olmoe", "--verify", env=self.env)
         self.ok("perplexity", "-m", "synth:tiny-olmoe", "--ctx", 64, stdin=b"the cat " * 40, env=self.env)
         self.assertEqual(self.files(), ["tiny-olmoe-q4_0.gguf", "tiny-olmoe-q4_k_m.gguf"])
 

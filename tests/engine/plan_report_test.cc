@@ -290,6 +290,10 @@ TEST(PassTime, WhatOverlapsIsCountedOnce) {
       << "but not beside the dense part";
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.8e9, .spare = true, .ahead = true}).total, 1 + 0.3 / 4);
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.8e9, .ahead = true}).total, 1.3);
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.unit_bytes = 0.9e9, .n_units = 10}).total, 0.9 + 0.03);
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.unit_bytes = 0.1e9, .n_units = 10}).total, 0.3 + 0.01);
+  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.08e9, .unit_bytes = 0.9e9, .n_units = 10}).total,
+                   1.0 + 0.04);
 }
 
 TEST(MachineRates, KernelsLieOnLinesBetweenWhatWasMeasured) {

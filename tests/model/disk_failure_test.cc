@@ -280,7 +280,7 @@ TEST(UnitFailure, AnUnreadMatrixFailsTheCallAndTheNextReadsAgain) {
     for (size_t i = 0; i < kTexts.size(); ++i) all.insert(i);
     for (const std::string& tensor :
          {std::string("blk.0.attn_q.weight"), std::string("blk.0.ffn_down.weight"), std::string("blk.1.attn_v.weight"),
-          "blk." + std::to_string(n_layers - 1) + ".attn_output.weight"}) {
+          "blk." + std::to_string(n_layers - 1) + ".attn_output.weight", std::string("output.weight")}) {
       Units units(tiny_path(name));  // that has read nothing ahead yet
       units.reader.fail_at(Place{tensor, 0});
       Batched got(units.loaded, kTexts);
@@ -297,6 +297,47 @@ TEST(UnitFailure, AnUnreadMatrixFailsTheCallAndTheNextReadsAgain) {
       for (size_t i : all) EXPECT_TRUE(same_bits(got.logits[i], want.logits[i])) << tensor << ", " << i;
       EXPECT_GT(units.loaded.model->unit_store()->stats().errors, 0u);
     }
+  }
+}
+
+TEST(UnitFailure, AnUnreadPartOfTheOutputMatrixFailsLogitsAlone) {
+  using Rows = std::vector<std::vector<float>>;
+  const auto run = [](Loaded& loaded, std::vector<Failure>& failures, Rows& hidden, Rows& logits) {
+    Sequence first(*loaded.kv), second(*loaded.kv), third(*loaded.kv);
+    const Span spans[] = {{.sequence = &first, .tokens = kTexts[0], .hidden = {0, 2}},
+                          {.sequence = &second, .tokens = kTexts[1], .logits = {0, 1}},
+                          {.sequence = &third, .tokens = kTexts[2], .hidden = {3, 4}}};
+    const auto outputs = loaded.runner->forward(spans);
+    ASSERT_TRUE(outputs);
+    failures = outputs->failures;
+    for (int64_t i = 0; i < outputs->n_hidden; ++i) {
+      hidden.emplace_back(outputs->hidden_row(i), outputs->hidden_row(i) + loaded.model->config().dim);
+    }
+    for (int64_t i = 0; i < outputs->n_logits; ++i) {
+      logits.emplace_back(outputs->logits_row(i), outputs->logits_row(i) + loaded.n_vocab());
+    }
+  };
+  for (const char* name : {"llama-rows-1", "tied-q6_k"}) {
+    Loaded resident(tiny_path(name), {.isa = available_isas().back(), .threads = 2, .kv = kernels::KvType::kF16});
+    std::vector<Failure> failures;
+    Rows want_hidden, want_logits, hidden, logits;
+    run(resident, failures, want_hidden, want_logits);
+    ASSERT_TRUE(failures.empty());
+    Units units(tiny_path(name));
+    const ExpertIndex::Layer& last = units.loaded.model->unit_store()->index().layers.back();
+    EXPECT_GT(last.experts[0][0].begin, 0u) << name;  // there are several
+    units.reader.fail_at(Place{last.experts[0][0].tensor->name, last.experts[0][0].begin});
+    run(units.loaded, failures, hidden, logits);
+    ASSERT_EQ(failures.size(), 1u) << name;
+    EXPECT_EQ(failures[0].span, 1u);
+    EXPECT_NE(failures[0].message.find(last.matrices[0]->name), std::string::npos) << failures[0].message;
+    EXPECT_EQ(hidden, want_hidden) << name;
+    EXPECT_TRUE(units.idle());
+    units.reader.fail_at(std::nullopt);
+    hidden.clear(), logits.clear();
+    run(units.loaded, failures, hidden, logits);
+    EXPECT_TRUE(failures.empty());
+    EXPECT_EQ(logits, want_logits) << name;
   }
 }
 

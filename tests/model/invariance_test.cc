@@ -534,7 +534,10 @@ INSTANTIATE_TEST_SUITE_P(Tiny, Streamed,
 class StreamedUnits : public ::testing::TestWithParam<const char*> {
  protected:
   static bool all(const Unit&) { return true; }
-  static bool every_second(const Unit& unit) { return unit.layer % 2 == 1; }
+  static bool every_second(const Unit&) {
+    static int n = 0;
+    return ++n % 2 == 0;
+  }
   static bool feed_forward(const Unit& unit) { return unit.kind == Unit::Kind::kFeedForward; }
 };
 
@@ -566,10 +569,26 @@ TEST_P(StreamedUnits, AnyUnitsAnyChunksAnyThreads) {
     expect_same(all_logits(loaded, tokens, how.rows), want, what);
     const ExpertStore* store = loaded.model->unit_store();
     if (!store) continue;  // all layers have experts
-    // Each unit is read once per call, and the first ones for the call that did not come.
-    const auto n_calls = static_cast<uint64_t>((90 + how.rows - 1) / how.rows);
+    // Each unit of a layer is read once per call, the output matrix for as many rows as have logits at once, and the
+    // first ones for the call that did not come.
+    uint64_t n_calls = 0, n_passes = 0, n_parts = 0;
+    const auto least = [](int64_t a, int64_t b) { return b > 0 ? std::min(a, b) : a; };
+    for (int64_t left = 90; left > 0; left -= how.rows, ++n_calls) {
+      for (int64_t rows = least(left, how.rows); rows > 0; rows -= least(rows, how.chunk_rows)) {
+        const int64_t at_once = loaded.runner->max_logits();
+        n_passes += static_cast<uint64_t>((least(rows, how.chunk_rows) + at_once - 1) / at_once);
+      }
+    }
+    for (const ExpertIndex::Layer& unit : store->index().layers)
+      n_parts += unit.layer == loaded.model->config().n_layers;
     const ExpertStore::Stats stats = store->stats();
-    EXPECT_EQ(stats.misses, n_calls * store->index().layers.size() + static_cast<uint64_t>(store->n_slots())) << what;
+    const auto n_slots = static_cast<uint64_t>(store->n_slots());
+    const uint64_t most = n_calls * (store->index().layers.size() - n_parts) + n_passes * n_parts + n_slots;
+    EXPECT_LE(stats.misses, most) << what;
+    // With fewer parts than slots another pass still finds them.
+    if (n_parts == 0 || n_parts >= n_slots || n_passes == n_calls) {
+      EXPECT_EQ(stats.misses, most) << what;
+    }
     EXPECT_EQ(stats.errors, 0u);
   }
 }
@@ -610,11 +629,11 @@ TEST_P(StreamedUnits, OutputsOfSomeRows) {
 
 INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
                          ::testing::Values("llama", "llama-fused-qkv", "qwen2", "gemma3", "granite", "mix-qwen2",
-                                           "tied-q6_k", "phi3", "starcoder2", "cohere2", "phi2", "falcon-40b",
-                                           "deepseek", "glm4moe-groups", "ernie4_5-moe-step", "gpt-oss-mxfp4",
-                                           "deepseek2", "deepseek2-q8_0", "deepseek2-joined-q8_0", "glm-dsa", "gemma4",
-                                           "gemma4-moe", "qwen35-layers", "qwen3next-joined", "kimi-linear-q8_0",
-                                           "granitehybrid", "lfm2"),
+                                           "tied-q6_k", "llama-rows-1", "phi3", "starcoder2", "cohere2", "phi2",
+                                           "falcon-40b", "deepseek", "glm4moe-groups", "ernie4_5-moe-step",
+                                           "gpt-oss-mxfp4", "deepseek2", "deepseek2-q8_0", "deepseek2-joined-q8_0",
+                                           "glm-dsa", "gemma4", "gemma4-moe", "qwen35-layers", "qwen3next-joined",
+                                           "kimi-linear-q8_0", "granitehybrid", "lfm2"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
