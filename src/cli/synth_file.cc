@@ -75,12 +75,12 @@ Result<ModelHeader> synth_header(const engine::Synth& synth, std::string name) {
 }
 
 Result<ModelHeader> open_header(const std::string& model) {
+  std::string path = model;
   if (model.starts_with(kScheme)) {
     STOKER_TRY(const engine::Synth synth, engine::Synth::plan(*synth_options(model)));
-    STOKER_TRY(const std::string path, synth_path(synth));
+    STOKER_TRY(path, synth_path(synth));
     if (!exists(path)) return synth_header(synth, model);
   }
-  STOKER_TRY(const std::string path, model_file(model));
   STOKER_TRY(gguf::File file, gguf::File::open(path, {.allow_unknown_types = true}));
   return ModelHeader{.file = std::make_unique<gguf::File>(std::move(file))};
 }

@@ -76,7 +76,6 @@ struct ModelConfig {
   float index_norm_eps = 1e-6F;   ///< Of the norm of its keys.
   // Of layers with a state of fixed size in place of attention.
   PerLayer recurrent_layers;       ///< attention.recurrent_layers: 1 where it is so; empty: by the interval.
-  PerLayer stateless_layers;       ///< 1 where a layer is a feed-forward block only; empty: nowhere.
   int64_t attention_interval = 0;  ///< full_attention_interval: of each so many layers the last one has attention.
   int64_t conv_taps = 0;           ///< ssm.conv_kernel
   int64_t state_k_dim = 0;         ///< ssm.state_size: rows of a head's state, the size of q and k.
@@ -157,7 +156,6 @@ struct ModelConfig {
     if (!recurrent_layers.values.empty()) return recurrent_layers[layer] != 0;
     return attention_interval > 0 && (layer + 1) % attention_interval != 0;
   }
-  bool is_stateless(int64_t layer) const { return !stateless_layers.values.empty() && stateless_layers[layer] != 0; }
   /// q, k and v of all heads.
   int64_t conv_channels() const { return 2 * n_key_heads * state_k_dim + n_state_heads * state_v_dim; }
   /// Values between the projections of the shared experts together; 0: there are none.

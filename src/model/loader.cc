@@ -365,8 +365,7 @@ ExpertIndex WeightPlan::expert_index(const ModelConfig& config) const {
     if (!slot.to.of_experts) continue;
     const auto [layer, p] = where.at(slot.to.matrix);
     const uint64_t each = slot.tensor->bytes / static_cast<uint64_t>(slot.to.n_experts);
-    const int64_t rows = slot.to.tensor_rows > 0 ? slot.to.tensor_rows : slot.to.matrix->n_out;
-    const uint64_t row_bytes = each / static_cast<uint64_t>(rows);
+    const uint64_t row_bytes = slot.row_bytes();
     for (int64_t e = 0; e < slot.to.n_experts; ++e) {
       index.layers[layer].experts[static_cast<size_t>(slot.to.expert + e)][p] = {
           .tensor = slot.tensor,

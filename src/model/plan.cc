@@ -66,7 +66,7 @@ PlanBuilder::PlanBuilder(const ModelConfig& config, const Weights& weights, Kern
   need(Buf::kNormed, config.dim);
   need(Buf::kBranch, config.dim);
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
-    if (!config.is_stateless(layer) && config.kv_layer(layer) == layer) last_with_state_ = layer;
+    if (config.kv_layer(layer) == layer) last_with_state_ = layer;
   }
 }
 
@@ -245,13 +245,15 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   if (options.post_norm) post_gain_ = &w.post_attn_norm;
 }
 
+Step& PlanBuilder::gather(int64_t layer) {
+  plan_.n_steps_to_gather = plan_.steps.size();
+  return add(gather_step, "gather outputs", layer);
+}
+
 /// From the last layer that has a state of its own on of the rows that want outputs only, which become all rows: what
 /// others would give nobody reads.
 void PlanBuilder::attend(const AttentionSpec& spec, int64_t layer) {
-  if (layer == last_with_state_) {
-    plan_.n_steps_to_gather = plan_.steps.size();
-    add(gather_step, "gather outputs", layer);
-  }
+  if (layer == last_with_state_) gather(layer);
   Step& step = add(attention_step, "attention", layer);
   step.attention = spec;
   step.outputs_only = layer >= last_with_state_;

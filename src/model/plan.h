@@ -340,12 +340,14 @@ class PlanBuilder {
   void mlp_down(const LayerWeights& w, int64_t layer, const MlpOptions& options);
   void product(const char* name, int64_t layer, Buf in,
                std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
+  Step& gather(int64_t layer);
   void attend(const AttentionSpec& spec, int64_t layer);
   IndexSpec indexer(const LayerWeights& w, int64_t layer, const AttentionSpec& spec, int64_t column) const;
   void select(const IndexSpec& index, int64_t layer);
   /// What comes before has made the state of the layer.
   void stored() { plan_.n_steps_to_store = plan_.steps.size(); }
   void recur(const RecurrentSpec& spec, const LayerWeights& w, int64_t layer);
+  RecurrentSpec recurrent_spec(const LayerWeights& w, int64_t layer) const;
   void state_out(const RecurrentSpec& spec, const LayerWeights& w, int64_t layer);
   void quantize(Buf in, int64_t column, int64_t k, const Matrix& w, int64_t layer);
   Step& heads_step(StepFn run, const char* name, int64_t layer, Buf in, const HeadsSpec& heads, const Matrix& w);

@@ -34,6 +34,19 @@ void place_conv(RecurrentSpec& spec, const Vector& conv) {
 
 }  // namespace
 
+/// What layers with a recurrence have in common.
+RecurrentSpec PlanBuilder::recurrent_spec(const LayerWeights& w, int64_t layer) const {
+  return {.taps = config_.conv_taps,
+          .k_dim = config_.state_k_dim,
+          .v_dim = config_.state_v_dim,
+          .n_key_heads = config_.n_key_heads,
+          .n_heads = config_.n_state_heads,
+          .b_decay = &w.b_decay,
+          .decay_a = &w.decay_a,
+          .norm = &w.state_norm,
+          .layout = plan_.kv.layers[static_cast<size_t>(layer)]};
+}
+
 /// What follows once q, k, v, gates, beta and decay stand in Buf::kQkv.
 void PlanBuilder::recur(const RecurrentSpec& spec, const LayerWeights& w, int64_t layer) {
   add(convolve_step, spec.scan ? "convolve" : "convolve, norm q k", layer).recurrent = spec;
@@ -47,11 +60,10 @@ void PlanBuilder::state_out(const RecurrentSpec& spec, const LayerWeights& w, in
   need(Buf::kAttended, inner);
   stored();
   if (layer == last_with_state_) {
-    plan_.n_steps_to_gather = plan_.steps.size();
-    Step& gather = add(gather_step, "gather outputs", layer);
-    gather.in = Buf::kAttended;
-    gather.k = inner;
-    gather.gathered = true;
+    Step& step = gather(layer);
+    step.in = Buf::kAttended;
+    step.k = inner;
+    step.gathered = true;
   }
   quantize(Buf::kAttended, 0, inner, w.wo, layer);
   if (spec.scan && w.state_norm) {
@@ -73,16 +85,8 @@ void PlanBuilder::quantize(Buf in, int64_t column, int64_t k, const Matrix& w, i
 }
 
 void PlanBuilder::gated_delta(const LayerWeights& w, int64_t layer, bool tiled) {
-  RecurrentSpec spec{.taps = config_.conv_taps,
-                     .k_dim = config_.state_k_dim,
-                     .v_dim = config_.state_v_dim,
-                     .n_key_heads = config_.n_key_heads,
-                     .n_heads = config_.n_state_heads,
-                     .tiled = tiled,
-                     .b_decay = &w.b_decay,
-                     .decay_a = &w.decay_a,
-                     .norm = &w.state_norm,
-                     .layout = plan_.kv.layers[static_cast<size_t>(layer)]};
+  RecurrentSpec spec = recurrent_spec(w, layer);
+  spec.tiled = tiled;
   place_conv(spec, w.conv);
   int64_t column = 0;
   const auto next = [&column](const Matrix& m) { return std::exchange(column, column + m.padded_out()); };
@@ -107,17 +111,8 @@ void PlanBuilder::gated_delta(const LayerWeights& w, int64_t layer, bool tiled) 
 }
 
 void PlanBuilder::kimi_delta(const LayerWeights& w, int64_t layer) {
-  RecurrentSpec spec{.taps = config_.conv_taps,
-                     .k_dim = config_.state_k_dim,
-                     .v_dim = config_.state_v_dim,
-                     .n_key_heads = config_.n_key_heads,
-                     .n_heads = config_.n_state_heads,
-                     .row_decay = true,
-                     .sigmoid_gate = true,
-                     .b_decay = &w.b_decay,
-                     .decay_a = &w.decay_a,
-                     .norm = &w.state_norm,
-                     .layout = plan_.kv.layers[static_cast<size_t>(layer)]};
+  RecurrentSpec spec = recurrent_spec(w, layer);
+  spec.row_decay = spec.sigmoid_gate = true;
   const int64_t inner = spec.n_heads * spec.v_dim, dim = spec.k_dim;
   spec.q_conv = {.w = &w.conv_q, .in_w = 0, .in_state = 0};
   spec.k_conv = {.w = &w.conv_k, .in_w = 0, .in_state = inner};
@@ -151,17 +146,9 @@ void PlanBuilder::kimi_delta(const LayerWeights& w, int64_t layer) {
 }
 
 void PlanBuilder::scan(const LayerWeights& w, int64_t layer) {
-  RecurrentSpec spec{.taps = config_.conv_taps,
-                     .k_dim = config_.state_k_dim,
-                     .v_dim = config_.state_v_dim,
-                     .n_key_heads = config_.n_key_heads,
-                     .n_heads = config_.n_state_heads,
-                     .scan = true,
-                     .b_decay = &w.b_decay,
-                     .decay_a = &w.decay_a,
-                     .norm = &w.state_norm,
-                     .skip = &w.state_skip,
-                     .layout = plan_.kv.layers[static_cast<size_t>(layer)]};
+  RecurrentSpec spec = recurrent_spec(w, layer);
+  spec.scan = true;
+  spec.skip = &w.state_skip;
   // Gates, values, k, q, steps; all but gates and steps are convolved.
   const int64_t inner = spec.n_heads * spec.v_dim, keys = spec.n_key_heads * spec.k_dim;
   const auto part = [&](int64_t channel) {

@@ -183,7 +183,7 @@ Status check_recurrence(const ModelConfig& config) {
                          ", no multiple of ", config.n_key_heads, ", which ssm.group_count is")};
   }
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
-    if (!config.is_recurrent(layer) && !config.is_stateless(layer)) return Ok{};
+    if (!config.is_recurrent(layer)) return Ok{};
   }
   return Error{ErrorCode::kUnsupported,
                str_cat("none of ", config.n_layers, " layers has attention; this version runs ", config.arch->name,
@@ -195,7 +195,7 @@ Status recurrent_where_no_heads(ModelConfig& config, std::string_view taps_key) 
   std::vector<int64_t> heads;
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     const bool none = config.n_kv_heads[layer] == 0;
-    config.recurrent_layers.values.push_back(none && !config.is_stateless(layer));
+    config.recurrent_layers.values.push_back(none);
     heads.push_back(none ? 1 : config.n_kv_heads[layer]);
     any_attention |= !none;
   }

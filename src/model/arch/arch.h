@@ -127,7 +127,7 @@ enum class Need {
 };
 
 /// In which layers a family has a tensor.
-enum class Layers { kAll, kAttention, kRecurrent, kStateless };
+enum class Layers { kAll, kAttention, kRecurrent };
 
 /// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols], a
 /// vector [rows]; those of experts are stacked: [experts, rows, cols] and [experts, rows].
@@ -144,10 +144,6 @@ struct TensorSpec {
 };
 constexpr TensorSpec of_attention(TensorSpec spec) {
   spec.layers = Layers::kAttention;
-  return spec;
-}
-constexpr TensorSpec of_stateless(TensorSpec spec) {
-  spec.layers = Layers::kStateless;
   return spec;
 }
 constexpr TensorSpec of_recurrent(TensorSpec spec) {
@@ -220,9 +216,7 @@ inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   return need != (config.has_experts(layer) ? Need::kDense : Need::kExperts);
 }
 inline bool may_have(const TensorSpec& spec, const ModelConfig& config, int64_t layer) {
-  const Layers kind = config.is_stateless(layer)   ? Layers::kStateless
-                      : config.is_recurrent(layer) ? Layers::kRecurrent
-                                                   : Layers::kAttention;
+  const Layers kind = config.is_recurrent(layer) ? Layers::kRecurrent : Layers::kAttention;
   if (spec.layers != Layers::kAll && spec.layers != kind) return false;
   return may_have(spec.need, config, layer);
 }

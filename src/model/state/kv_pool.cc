@@ -33,10 +33,6 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
       layout.layers.push_back(layout.layers[static_cast<size_t>(donor)]);
       continue;
     }
-    if (config.is_stateless(i)) {
-      layout.layers.push_back({.kind = StateKind::kNone});
-      continue;
-    }
     if (config.is_recurrent(i)) {
       layout.layers.push_back(recurrent_layer(config, layout.state_bytes));
       continue;

@@ -23,7 +23,6 @@ enum class StateKind {
   kLatentRows,  ///< The same, but as rows (a V tile): single positions are read.
   kIndexKeys,   ///< A key of the indexer that says which. Beside the latents of its layer, in the same page.
   kRecurrent,   ///< Nothing of a position: what a convolution and a recurrence have made of all of them.
-  kNone,        ///< Nothing at all: a layer that has no state.
 };
 
 /// What the state of a sequence can do and what it takes: the engine asks this, and never the architecture. Every state
