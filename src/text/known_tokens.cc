@@ -117,8 +117,11 @@ TokenId default_role(const Source& source, Role role) {
     TokenId id;
   };
   static constexpr Default kDefaults[] = {
-      {"llama", Role::kBos, 1}, {"llama", Role::kEos, 2},       {"llama", Role::kUnknown, 0},  {"gpt2", Role::kBos, 11},
-      {"gpt2", Role::kEos, 11}, {"whitespace", Role::kBos, 11}, {"whitespace", Role::kEos, 11}};
+      {"llama", Role::kBos, 1},       {"llama", Role::kEos, 2},    {"llama", Role::kUnknown, 0},
+      {"gpt2", Role::kBos, 11},       {"gpt2", Role::kEos, 11},    {"whitespace", Role::kBos, 11},
+      {"whitespace", Role::kEos, 11}, {"bert", Role::kBos, 101},   {"bert", Role::kSeparator, 102},
+      {"bert", Role::kUnknown, 100},  {"bert", Role::kPadding, 0}, {"bert", Role::kMask, 103},
+      {"t5", Role::kEos, 1},          {"t5", Role::kUnknown, 2},   {"t5", Role::kPadding, 0}};
   if (role == Role::kBos && source.no_default_bos) return kNoToken;
   for (const Default& entry : kDefaults) {
     bool there = static_cast<size_t>(entry.id) < source.tokens.size();

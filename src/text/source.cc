@@ -15,7 +15,8 @@ struct RoleKey {
   Role role;
   std::string_view key;
 };
-// The deprecated names come after the current ones, which win. "seperator" is how the format spells it.
+// The deprecated names come after the current ones, which win. BERT's first token goes by either name. "seperator" is
+// how the format spells it.
 constexpr RoleKey kRoleKeys[] = {
     {Role::kBos, "bos_token_id"},           {Role::kEos, "eos_token_id"},
     {Role::kUnknown, "unknown_token_id"},   {Role::kSeparator, "seperator_token_id"},
@@ -24,8 +25,8 @@ constexpr RoleKey kRoleKeys[] = {
     {Role::kFimPrefix, "fim_pre_token_id"}, {Role::kFimSuffix, "fim_suf_token_id"},
     {Role::kFimMiddle, "fim_mid_token_id"}, {Role::kFimPad, "fim_pad_token_id"},
     {Role::kFimRepo, "fim_rep_token_id"},   {Role::kFimSeparator, "fim_sep_token_id"},
-    {Role::kFimPrefix, "prefix_token_id"},  {Role::kFimSuffix, "suffix_token_id"},
-    {Role::kFimMiddle, "middle_token_id"},
+    {Role::kBos, "cls_token_id"},           {Role::kFimPrefix, "prefix_token_id"},
+    {Role::kFimSuffix, "suffix_token_id"},  {Role::kFimMiddle, "middle_token_id"},
 };
 
 std::string key_name(std::string_view key) { return str_cat("tokenizer.ggml.", key); }
@@ -80,6 +81,7 @@ Status read_scores(const gguf::File& file, Source& out) {
   STOKER_TRY(const gguf::Array* array, read_numbers(file, "scores", out.tokens.size()));
   out.score_ranks.assign(out.tokens.size(), score_rank(0));
   if (array == nullptr) return Ok{};
+  out.scores = array;
   for (size_t i = 0; i < out.score_ranks.size(); ++i)
     out.score_ranks[i] = array->floats.empty() ? integer_rank(array->ints[i]) : score_rank(array->floats[i]);
   return Ok{};
@@ -87,6 +89,7 @@ Status read_scores(const gguf::File& file, Source& out) {
 
 Status read_roles(const gguf::File& file, Source& out) {
   for (const auto& [role, key] : kRoleKeys) {
+    if (key == "cls_token_id" && out.model != "bert") continue;
     STOKER_TRY(std::optional<int64_t> id, file.integer(key_name(key)));
     std::optional<TokenId>& slot = out.roles[static_cast<size_t>(role)];
     if (!id.has_value() || slot.has_value()) continue;
@@ -96,6 +99,14 @@ Status read_roles(const gguf::File& file, Source& out) {
       out.notes.push_back(str_cat(key_name(key), " is ", *id, ", the vocabulary has ", out.tokens.size(), ": ignored"));
     slot = inside ? static_cast<TokenId>(*id) : kNoToken;
   }
+  return Ok{};
+}
+
+Status read_charsmap(const gguf::File& file, Source& out) {
+  STOKER_TRY(const gguf::Array* array, file.array(key_name("precompiled_charsmap")));
+  if (array == nullptr) return Ok{};
+  if (array->size() != array->ints.size()) return corrupt("precompiled_charsmap", "wanted bytes");
+  out.charsmap = array->ints;
   return Ok{};
 }
 
@@ -149,8 +160,11 @@ Result<Source> read_source(const gguf::File& file) {
   STOKER_TRY(out.add_bos, file.boolean(key_name("add_bos_token")));
   STOKER_TRY(out.add_eos, file.boolean(key_name("add_eos_token")));
   STOKER_TRY(out.add_space_prefix, file.boolean(key_name("add_space_prefix")));
-  STOKER_TRY(std::optional<bool> lowercase, file.boolean(key_name("normalizer.lowercase")));
-  out.lowercase = lowercase.value_or(false);
+  STOKER_TRY(out.lowercase, file.boolean(key_name("normalizer.lowercase")));
+  STOKER_TRY(out.strip_accents, file.boolean(key_name("normalizer.strip_accents")));
+  STOKER_TRY(std::optional<bool> merged, file.boolean(key_name("remove_extra_whitespaces")));
+  out.remove_extra_whitespaces = merged.value_or(false);
+  STOKER_TRY_STATUS(read_charsmap(file, out));
   return out;
 }
 

@@ -31,7 +31,7 @@ Result<const Pretokenizer*> pretokenizer_of(Source& source) {
   if (pre == nullptr)
     return unsupported(str_cat("tokenizer.ggml.pre: the pre-tokenizer ", quoted(name),
                                " is not known to this version; its text would be cut wrongly"));
-  if (source.model == "whitespace" && source.lowercase)
+  if (source.model == "whitespace" && source.lowercase.value_or(false))
     return unsupported("tokenizer.ggml.normalizer.lowercase is not supported for the tokenizer model 'whitespace'");
   if (!source.has_merges)
     return Error{ErrorCode::kCorrupt,
@@ -46,9 +46,11 @@ Result<const Pretokenizer*> pretokenizer_of(Source& source) {
 Result<std::unique_ptr<Algorithm>> make_algorithm(const Source& source, Vocab& vocab, const Pretokenizer* pre) {
   if (pre != nullptr) return make_bpe(source, vocab, *pre);
   if (source.model == "llama") return make_spm(source, vocab, source.add_space_prefix.value_or(true));
+  if (source.model == "bert") return make_wordpiece(source, vocab);
+  if (source.model == "t5") return make_unigram(source, vocab);
   if (source.model == "test") return make_test_hash(vocab);
   return unsupported(str_cat("tokenizer.ggml.model: ", quoted(source.model),
-                             " is not supported by this version (gpt2, gemma4, llama and whitespace are)"));
+                             " is not supported by this version (gpt2, gemma4, whitespace, llama, bert and t5 are)"));
 }
 
 }  // namespace
@@ -59,18 +61,21 @@ struct Tokenizer::Impl {
   std::unique_ptr<Partition> partition;
   std::string model, pre_name;
   std::vector<TokenId> suppressed;
+  TokenId last = kNoToken;  // What add_eos adds.
   bool add_bos = false, add_eos = false, add_space_prefix = false;
 
   void set_flags(const Source& source, const Pretokenizer* pre) {
-    bool spm = source.model == "llama";
-    add_bos = source.add_bos.value_or(spm || (pre != nullptr && pre->add_bos)) || (pre != nullptr && pre->force_bos);
-    add_eos = source.add_eos.value_or(false);
+    const bool spm = source.model == "llama", bert = source.model == "bert", unigram = source.model == "t5";
+    add_bos =
+        source.add_bos.value_or(spm || bert || (pre != nullptr && pre->add_bos)) || (pre != nullptr && pre->force_bos);
+    add_eos = source.add_eos.value_or(bert || unigram);
+    last = vocab.role(bert ? Role::kSeparator : Role::kEos);
     if (add_bos && vocab.role(Role::kBos) == kNoToken) {
       vocab.notes.push_back("tokenizer.ggml.add_bos_token is set and there is no BOS token: none is added");
       add_bos = false;
     }
-    add_eos = add_eos && vocab.role(Role::kEos) != kNoToken;
-    add_space_prefix = spm && source.add_space_prefix.value_or(true);
+    add_eos = add_eos && last != kNoToken;
+    add_space_prefix = bert || ((spm || unigram) && source.add_space_prefix.value_or(spm));
     model = source.model;
     pre_name = source.pre.value_or("");
     suppressed = source.suppressed;
@@ -107,7 +112,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
       at_start = false;
     }
   }
-  if (options.add_special && add_eos()) out.push_back(eos());
+  if (options.add_special && add_eos()) out.push_back(impl_->last);
   return out;
 }
 

@@ -51,7 +51,7 @@ class Tokenizer {
   /// The concatenation, raw bytes.
   std::string decode_bytes(std::span<const TokenId> ids, DecodeOptions options) const;
   std::string decode_bytes(std::span<const TokenId> ids) const { return decode_bytes(ids, DecodeOptions{}); }
-  /// As text: invalid UTF-8 becomes U+FFFD, and the one space that encoding put before the text (SPM) is removed.
+  /// As text: invalid UTF-8 becomes U+FFFD, and the one space that encoding put before the text is removed.
   std::string decode(std::span<const TokenId> ids, DecodeOptions options) const;
   std::string decode(std::span<const TokenId> ids) const { return decode(ids, DecodeOptions{}); }
 
@@ -64,7 +64,7 @@ class Tokenizer {
   TokenId bos() const;  ///< -1: none. The same for the others.
   TokenId eos() const;
   bool add_bos() const;
-  bool add_eos() const;
+  bool add_eos() const;                 ///< Of a BERT vocabulary the separator.
   std::string_view model_name() const;  ///< tokenizer.ggml.model
   std::string_view pre_name() const;    ///< tokenizer.ggml.pre, empty where there is none
   /// Ids that the file forbids to sample.

@@ -31,11 +31,16 @@ uint64_t Tokenizer::memory_bytes(const gguf::File& file) {
   constexpr uint64_t kPerToken = 16;
   const Strings tokens = strings_of(file, "tokenizer.ggml.tokens"), merges = strings_of(file, "tokenizer.ggml.merges");
   if (tokens.count == 0) return 0;
+  // Of unigram vocabularies the ids are sorted by text, in place of a table.
+  auto charsmap = file.array("tokenizer.ggml.precompiled_charsmap");
+  const uint64_t map = charsmap && *charsmap != nullptr ? (*charsmap)->size() : 0;
+  auto model = file.string("tokenizer.ggml.model");
+  const bool unigram = model && *model == "t5";
+  const uint64_t lookup = unigram ? sizeof(TokenId) * tokens.count + map : table_bytes(tokens.count);
   // The texts as stored and as decoded, each with its end. Texts that only merges name are added to one of the two,
   // which doubles then.
   const uint64_t texts = 3 * (tokens.bytes + tokens.count * sizeof(size_t));
-  return kFixed + texts + kPerToken * tokens.count + table_bytes(tokens.count) +
-         (merges.count > 0 ? table_bytes(merges.count) : 0);
+  return kFixed + texts + kPerToken * tokens.count + lookup + (merges.count > 0 ? table_bytes(merges.count) : 0);
 }
 
 }  // namespace stoker::text

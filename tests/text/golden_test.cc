@@ -47,8 +47,8 @@ TEST_P(Golden, SameIds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Vocabularies, Golden,
-                         testing::Values("command-r", "deepseek-coder", "deepseek-llm", "falcon", "gemma-4", "gpt-2",
-                                         "llama-bpe", "llama-spm", "mpt", "phi-3", "qwen2", "qwen35", "refact",
+                         testing::Values("bert-bge", "command-r", "deepseek-coder", "deepseek-llm", "falcon", "gemma-4",
+                                         "gpt-2", "llama-bpe", "llama-spm", "mpt", "phi-3", "qwen2", "qwen35", "refact",
                                          "starcoder"),
                          [](const auto& name) { return test_name(name.param); });
 

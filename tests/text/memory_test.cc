@@ -54,9 +54,9 @@ TEST_P(VocabularyMemory, IsWhatTheLedgerIsTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, VocabularyMemory,
-                         testing::Values("aquila", "baichuan", "command-r", "deepseek-llm", "falcon", "gemma-4",
-                                         "gpt-2", "gpt-neox", "llama-bpe", "llama-spm", "mpt", "phi-3", "qwen2",
-                                         "qwen35", "refact"),
+                         testing::Values("aquila", "baichuan", "bert-bge", "nomic-bert-moe", "command-r",
+                                         "deepseek-llm", "falcon", "gemma-4", "gpt-2", "gpt-neox", "llama-bpe",
+                                         "llama-spm", "mpt", "phi-3", "qwen2", "qwen35", "refact"),
                          [](const auto& vocab) { return test_name(vocab.param); });
 
 }  // namespace

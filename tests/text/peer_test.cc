@@ -1,6 +1,7 @@
 // Ids that other tokenizers give for the same files and texts, special tokens and BOS included.
 #include <gtest/gtest.h>
 
+#include "gguf/writer.h"
 #include "tests/text/golden_json.h"
 #include "tests/text/vocab_files.h"
 
@@ -31,6 +32,36 @@ INSTANTIATE_TEST_SUITE_P(Vocabularies, LlamaCpp,
                                          "gemma-4", "gpt-2", "gpt-neox", "llama-bpe", "llama-spm", "mpt", "phi-3",
                                          "qwen2", "qwen35", "refact", "starcoder"),
                          [](const auto& name) { return test_name(name.param); });
+
+TEST(HuggingFace, SameIdsOfEncoders) {
+  for (const std::string name : {"bert-bge", "nomic-bert-moe"}) {
+    auto tokenizer = load_vocab(name);
+    ASSERT_NE(tokenizer, nullptr);
+    expect_ids(*tokenizer, read_golden("hf-" + name + ".json"), {.add_special = true, .parse_special = true});
+  }
+}
+
+// The file with other keys.
+TEST(HuggingFace, SameIdsWithOtherNormalizers) {
+  auto file = gguf::File::open(vocab_path("bert-bge").string());
+  ASSERT_TRUE(file) << "run tools/get-testdata: " << file.error().message;
+  nlohmann::json golden = read_golden("hf-bert-forms.json");
+  for (const bool lowercase : {true, false}) {
+    gguf::Writer writer("bert");
+    writer.add_string("tokenizer.ggml.model", "bert");
+    for (const char* key : {"tokenizer.ggml.tokens", "tokenizer.ggml.token_type"}) writer.add(key, *file->find(key));
+    const std::string keys = "tokenizer.ggml.normalizer.";
+    writer.add(keys + "lowercase", {gguf::ValueType::kBool, lowercase});
+    writer.add(keys + "strip_accents", {gguf::ValueType::kBool, !lowercase});
+    const std::string path = testing::TempDir() + "stoker-forms.gguf";
+    ASSERT_TRUE(writer.write(path));
+    auto tokenizer = load_tokenizer(path);
+    std::filesystem::remove(path);
+    ASSERT_NE(tokenizer, nullptr);
+    golden["ids"] = golden[lowercase ? "lowered" : "stripped"];
+    expect_ids(*tokenizer, golden, {.add_special = true, .parse_special = true});
+  }
+}
 
 TEST(HuggingFace, SameIdsWithTheDeepSeekVocabulary) {
   auto tokenizer = load_tokenizer(STOKER_TOKENIZER_FILES "/deepseek.gguf");

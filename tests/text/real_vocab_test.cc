@@ -17,7 +17,8 @@ constexpr Tokenizer::EncodeOptions kPlain{.add_special = false, .parse_special =
 constexpr const char* kWholeBytes[] = {"aquila", "command-r", "gpt-2",     "llama-bpe", "qwen2",
                                        "qwen35", "baichuan",  "llama-spm", "phi-3",     "gemma-4"};
 // One of each kind.
-constexpr const char* kMegabytes[] = {"llama-bpe", "qwen35", "falcon", "gemma-4", "llama-spm"};
+constexpr const char* kMegabytes[] = {"llama-bpe", "qwen35",   "falcon",        "gemma-4",
+                                      "llama-spm", "bert-bge", "nomic-bert-moe"};
 constexpr const char* kAll[] = {"aquila",  "baichuan", "command-r", "deepseek-coder", "deepseek-llm", "falcon",
                                 "gemma-4", "gpt-2",    "gpt-neox",  "llama-bpe",      "llama-spm",    "mpt",
                                 "phi-3",   "qwen2",    "qwen35",    "refact",         "starcoder"};
@@ -99,7 +100,7 @@ TEST_P(Megabyte, OfOneKindTakesLessThanASecond) {
     double start = cpu_seconds();
     Ids ids = t->encode(text, kPlain);
     EXPECT_LT(cpu_seconds() - start, 1.0 * kSlowdown) << testing::PrintToString(unit);
-    EXPECT_GT(ids.size(), 0u);
+    EXPECT_TRUE(!ids.empty() || t->decode_bytes(t->encode(" \n", kPlain)).empty());  // White space may be nothing.
   }
 }
 
@@ -128,17 +129,6 @@ TEST_P(AllVocabs, TokensDecodeAndEncode) {
 
 INSTANTIATE_TEST_SUITE_P(Vocabularies, AllVocabs, testing::ValuesIn(kAll),
                          [](const auto& name) { return test_name(name.param); });
-
-TEST(RealVocab, ModelsThatComeLaterAreRefusedByName) {
-  for (auto [name, model] : {std::pair("bert-bge", "'bert'"), std::pair("nomic-bert-moe", "'t5'")}) {
-    auto file = gguf::File::open(vocab_path(name).string());
-    ASSERT_TRUE(file) << "run tools/get-testdata: " << file.error().message;
-    auto t = Tokenizer::from_gguf(*file);
-    ASSERT_FALSE(t);
-    EXPECT_EQ(t.error().code, ErrorCode::kUnsupported);
-    EXPECT_NE(t.error().message.find(model), std::string::npos) << t.error().message;
-  }
-}
 
 // Ids that went wrong elsewhere: the space marker behind a special token, the space prefix, Falcon's digits in threes,
 // runs of newlines, an emoji in Gemma 4.

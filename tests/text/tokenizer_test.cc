@@ -26,7 +26,7 @@ TEST(Tokenizer, RefusesWhatItDoesNotKnow) {
   vocab.pre = "whitespace ";
   expect_refused(vocab, ErrorCode::kUnsupported, "'whitespace '");
   vocab.pre = "gpt-2";
-  for (const char* model : {"bert", "t5", "rwkv", "plamo2", "hybriddna", "novel"}) {
+  for (const char* model : {"rwkv", "plamo2", "hybriddna", "novel"}) {
     vocab.model = model;
     expect_refused(vocab, ErrorCode::kUnsupported, str_cat("'", model, "'"));
   }
