@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kMostBytes = 64u << 20;
+constexpr uint64_t kMostComparedBytes = 64u << 20;
 /// What must be the same for two rows to be compared.
 constexpr const char* kSame[] = {"model", "test", "threads", "kv_type"};
 
@@ -23,7 +23,7 @@ bool is_row(const Json& row) {
 }  // namespace
 
 Result<OldRun> OldRun::read(const std::string& path) {
-  STOKER_TRY(std::string text, read_text(path, kMostBytes));
+  STOKER_TRY(std::string text, read_text(path, kMostComparedBytes));
   OldRun old;
   old.rows_ = Json::parse(text, nullptr, false);
   bool fine = old.rows_.is_array();

@@ -13,7 +13,7 @@ namespace stoker::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr uint64_t kMostBytes = 1 << 20;
+constexpr uint64_t kMostFiguresBytes = 1 << 20;
 
 std::optional<Isa> isa_of(const std::string& name) {
   for (const Isa isa : available_isas()) {
@@ -65,7 +65,7 @@ bool is_this_machine(const Json& entry) {
 
 /// The file's list; empty when there is none, or no such list in it: it is a cache, and written anew.
 Json read_entries() {
-  const auto text = read_text(figures_path(), kMostBytes);
+  const auto text = read_text(figures_path(), kMostFiguresBytes);
   if (!text) return Json::array();
   Json json = Json::parse(*text, nullptr, false);
   return json.is_array() ? json : Json::array();

@@ -17,7 +17,7 @@
 namespace stoker::cli {
 namespace {
 
-struct Args {
+struct InspectArgs {
   std::string path;
   std::vector<std::string> overrides;
   bool json = false, tensors = false, plan = false, verify = false;
@@ -59,7 +59,7 @@ std::map<std::string, TypeSum> sum_types(const gguf::File& file) {
   return sums;
 }
 
-Report examine(const gguf::File& file, const Args& args) {
+Report examine(const gguf::File& file, const InspectArgs& args) {
   Report report;
   report.file = &file;
   report.notes = file.notes();
@@ -97,7 +97,7 @@ int64_t count_recurrent(const model::ModelConfig& config) {
   return n;
 }
 
-nlohmann::json to_json(const Report& report, const Args& args) {
+nlohmann::json to_json(const Report& report, const InspectArgs& args) {
   const gguf::File& file = *report.file;
   nlohmann::json out{{"version", file.version()},       {"big_endian", file.big_endian()},
                      {"shards", file.shards().size()},  {"n_tensors", file.tensors().size()},
@@ -153,7 +153,7 @@ nlohmann::json to_json(const Report& report, const Args& args) {
   return out;
 }
 
-std::string to_text(const Report& report, const Args& args) {
+std::string to_text(const Report& report, const InspectArgs& args) {
   const gguf::File& file = *report.file;
   std::string out = str_cat(args.path, ": GGUF version ", file.version(), file.big_endian() ? ", big-endian" : "", ", ",
                             file.shards().size(), file.shards().size() == 1 ? " file, " : " files, ",
@@ -207,7 +207,7 @@ std::string to_text(const Report& report, const Args& args) {
   return out;
 }
 
-int run(const Args& args) {
+int run(const InspectArgs& args) {
   for (const std::string& text : args.overrides) {
     if (text.find('=') == std::string::npos || text[0] == '=')
       return usage(str_cat("--override ", quoted(text), ": wanted KEY=VALUE"));
@@ -235,7 +235,7 @@ int run(const Args& args) {
 }  // namespace
 
 Command make_inspect(CLI::App& root) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<InspectArgs>();
   CLI::App* app =
       root.add_subcommand("inspect", "What a GGUF file holds, and whether it runs here (exit code 1 when it does not)");
   app->add_option("file", args->path, "GGUF file, or any shard of a split one, or synth:SHAPE[:TYPE]")

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kLogitsRows = 64;
 constexpr uint64_t kLargeResults = 1u << 20;  // Smaller ones are part of the process.
 
-struct Args {
+struct PerplexityArgs {
   ModelArgs model;
   TextArgs text;
   int64_t top = 0;
@@ -34,7 +34,7 @@ nlohmann::json to_json(const engine::Scores& scores, const std::vector<int32_t>&
   return out;
 }
 
-int run(Args& args) {
+int run(PerplexityArgs& args) {
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
   auto tokens = read_tokens(args.text, **engine);
@@ -84,7 +84,7 @@ int run(Args& args) {
 }  // namespace
 
 Command make_perplexity(CLI::App& root) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<PerplexityArgs>();
   CLI::App* app = root.add_subcommand("perplexity", "How likely the model finds a text, token by token");
   add_model_options(*app, args->model);
   add_text_options(*app, args->text, false);

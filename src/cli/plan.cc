@@ -15,7 +15,7 @@
 namespace stoker::cli {
 namespace {
 
-struct Args {
+struct PlanArgs {
   ModelArgs model;
   int64_t parallel = 1;
   bool no_measure = false, json = false;
@@ -61,7 +61,7 @@ Result<Opened> open(const ModelArgs& args) {
   return opened;
 }
 
-int run(const Args& args) {
+int run(const PlanArgs& args) {
   auto opened = open(args.model);
   if (!opened) return fail(opened.error());
   engine::Engine& engine = *opened->engine;
@@ -81,7 +81,7 @@ int run(const Args& args) {
 }  // namespace
 
 Command make_plan(CLI::App& root) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<PlanArgs>();
   CLI::App* app = root.add_subcommand(
       "plan", "Say what a model will take and how fast it will be on this machine, before it is fetched or loaded");
   app->add_option("model", args->model.path,

@@ -20,7 +20,7 @@
 namespace stoker::cli {
 namespace {
 
-struct Args {
+struct RunArgs {
   ModelArgs model;
   TextArgs text;
   int64_t n = -1;  ///< Below 0: up to the context's end.
@@ -30,7 +30,7 @@ struct Args {
   std::string profile_path, trace_path;
 };
 
-nlohmann::json to_json(const engine::Generated& g, const Args& args) {
+nlohmann::json to_json(const engine::Generated& g, const RunArgs& args) {
   return {{"text", g.text},
           {"tokens", g.tokens},
           {"prompt_tokens", g.prompt_tokens},
@@ -72,7 +72,7 @@ void print_stores(const engine::Engine& engine) {
   print("layers", engine.units(), unit_line);
 }
 
-int run(Args& args) {
+int run(RunArgs& args) {
   args.model.keep_routes = !args.trace_path.empty();
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
@@ -150,7 +150,7 @@ int run(Args& args) {
 }  // namespace
 
 Command make_run(CLI::App& root) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<RunArgs>();
   CLI::App* app =
       root.add_subcommand("run", "Continue a text: the answer goes to stdout as it comes, everything else to stderr");
   add_model_options(*app, args->model);

@@ -12,7 +12,7 @@
 namespace stoker::cli {
 namespace {
 
-struct Args {
+struct SynthArgs {
   engine::SynthOptions synth;
   std::string out;
   int threads = 0;
@@ -44,7 +44,7 @@ int list() {
 }
 
 /// Where the file goes. One of our own folder that is there already is what was asked for; another one is not ours.
-Result<std::string> write(const Args& args) {
+Result<std::string> write(const SynthArgs& args) {
   STOKER_TRY(const engine::Synth synth, engine::Synth::plan(args.synth));
   std::string path = args.out;
   if (path.empty()) {
@@ -61,7 +61,7 @@ Result<std::string> write(const Args& args) {
   return path;
 }
 
-int run(const Args& args) {
+int run(const SynthArgs& args) {
   if (args.list) return list();
   if (args.synth.shape.empty()) return usage("a SHAPE is wanted; `stoker synth --list` prints them");
   const auto path = write(args);
@@ -79,7 +79,7 @@ void set_zipf(double& zipf, const std::string& text) {
 }  // namespace
 
 Command make_synth(CLI::App& root) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<SynthArgs>();
   CLI::App* app = root.add_subcommand("synth",
                                       "Write a model of random weights with the shape of a published one, to measure "
                                       "this machine with; prints its path");

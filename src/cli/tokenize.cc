@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMaxText = 1u << 30;
 
-struct Args {
+struct TokenizeArgs {
   std::string model, text, file;
   bool text_given = false, json = false;
   bool special = true, add_special = false;
@@ -32,7 +32,7 @@ std::string shown(const text::Tokenizer& tokenizer, int32_t id) {
   return out + stream.finish();
 }
 
-int tokenize(const Args& args) {
+int tokenize(const TokenizeArgs& args) {
   auto tokenizer = open_tokenizer(args.model);
   if (!tokenizer) return fail(tokenizer.error());
   std::string input = args.text;
@@ -51,7 +51,7 @@ int tokenize(const Args& args) {
   return put(out) ? kOk : fail_output();
 }
 
-int detokenize(const Args& args) {
+int detokenize(const TokenizeArgs& args) {
   auto tokenizer = open_tokenizer(args.model);
   if (!tokenizer) return fail(tokenizer.error());
   auto ids = read_ids(args.file.empty() ? "-" : args.file);
@@ -71,7 +71,7 @@ int detokenize(const Args& args) {
 }  // namespace
 
 Command make_tokenize(CLI::App& root) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<TokenizeArgs>();
   CLI::App* app = root.add_subcommand("tokenize", "Token ids and pieces of a text; works on vocabulary-only files");
   app->add_option("-m,--model", args->model, "GGUF file")->required()->type_name("FILE");
   auto* text =
@@ -87,7 +87,7 @@ Command make_tokenize(CLI::App& root) {
 }
 
 Command make_detokenize(CLI::App& root) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<TokenizeArgs>();
   args->special = false;
   CLI::App* app = root.add_subcommand("detokenize", "The text of token ids, byte for byte");
   app->add_option("-m,--model", args->model, "GGUF file")->required()->type_name("FILE");

@@ -19,7 +19,7 @@ using engine::Replay;
 using Policy = Replay::Policy;
 using Counts = Replay::Counts;
 
-struct Args {
+struct TraceArgs {
   std::string path, made;
   engine::MadeRoutes routes;
   std::vector<std::string> caches;
@@ -50,7 +50,7 @@ const Counts& counted(const Replay::Outcome& outcome) {
   return outcome.decode.tokens > 0 ? outcome.decode : outcome.all;
 }
 
-Result<std::vector<uint64_t>> sizes_of(const Args& args, const engine::Trace& trace) {
+Result<std::vector<uint64_t>> sizes_of(const TraceArgs& args, const engine::Trace& trace) {
   std::vector<uint64_t> sizes;
   for (const std::string& text : args.caches) {
     STOKER_TRY(const uint64_t bytes, parse_size(text));
@@ -65,7 +65,7 @@ Result<std::vector<uint64_t>> sizes_of(const Args& args, const engine::Trace& tr
   return sizes;
 }
 
-Result<engine::Trace> trace_of(const Args& args) {
+Result<engine::Trace> trace_of(const TraceArgs& args) {
   if (args.made.empty()) return engine::read_trace(args.path);
   engine::MadeRoutes routes = args.routes;
   const std::string prefix = "zipf:";
@@ -132,7 +132,7 @@ nlohmann::ordered_json to_json(const engine::Trace& trace, const std::vector<Row
   return out;
 }
 
-int run(const Args& args) {
+int run(const TraceArgs& args) {
   if (args.path.empty() == args.made.empty()) return usage("trace: name a FILE or --generate zipf:S, one of them");
   if (!(args.half_life > 0)) return usage("--half-life: wanted a number of tokens above 0");
   auto trace = trace_of(args);
@@ -155,7 +155,7 @@ int run(const Args& args) {
 }  // namespace
 
 Command make_trace(CLI::App& root) {
-  auto args = std::make_shared<Args>();
+  auto args = std::make_shared<TraceArgs>();
   CLI::App* app = root.add_subcommand(
       "trace", "What caches of other sizes and policies would have made of the routes of `run --trace`");
   app->add_option("file", args->path, "What `stoker run --trace FILE` has written")->type_name("FILE");

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <random>
 #include <utility>
 
@@ -121,9 +122,13 @@ Rows alone(const std::string& name, const std::vector<int32_t>& tokens, kernels:
 class Invariance : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    Loaded loaded(tiny_path(GetParam()));
-    tokens_ = text(loaded.n_vocab(), 200, 1);
-    want_ = alone(GetParam(), tokens_);
+    static std::map<std::string, std::pair<std::vector<int32_t>, Rows>> all;  // computed once for the tests of a model
+    auto& [tokens, want] = all[GetParam()];
+    if (want.empty()) {
+      tokens = text(Loaded(tiny_path(GetParam())).n_vocab(), 200, 1);
+      want = alone(GetParam(), tokens);
+    }
+    tokens_ = tokens, want_ = want;
   }
   std::vector<int32_t> tokens_;
   Rows want_;
