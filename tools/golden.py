@@ -27,8 +27,8 @@ from tiny_writer import Random
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
-SOURCES = ("golden", "distance", "reference", "reference_gemma4", "reference_latent", "reference_model", "reference_recurrent", "tiny_gemma4", "tiny_model", "tiny_writer", "llamacpp")
-TINY_CONTEXT = 256
+SOURCES = ("golden", "distance", "reference", "reference_deepseek4", "reference_gemma4", "reference_latent", "reference_model", "reference_recurrent", "tiny_deepseek4", "tiny_gemma4", "tiny_model", "tiny_writer", "llamacpp")
+TINY_CONTEXT = 256  # at least
 N_TINY_TOP = 5
 PROMPT, N_GREEDY = "The capital of France is", 8
 # llama.cpp wants experts in all layers; has switched off the window of Phi-3; has other norms and weights than the
@@ -102,16 +102,17 @@ def tiny_ids(name, shape, model):
 
 def tiny(name, folder):
     shape, path = tiny_model.MODELS[name], tiny_model.make(name, folder)
-    model = Model(path, n_ctx=TINY_CONTEXT)
+    n_ctx = max(TINY_CONTEXT, (shape.n_tokens + 63) // 64 * 64)
+    model = Model(path, n_ctx=n_ctx)
     ids, router_margin = tiny_ids(name, shape, model)
     scores = reference.score(model, ids, top=distance.N_TOP, full=np.float64)
     # llama.cpp rounds YaRN's bounds for every family.
-    peer_model = Model(path, n_ctx=TINY_CONTEXT, yarn_truncate=True)
+    peer_model = Model(path, n_ctx=n_ctx, yarn_truncate=True)
     peer_scores = reference.score(peer_model, ids, top=distance.N_TOP, full=np.float64)
     top = pairs(peer_scores, distance.N_TOP, 9)
     distances = {}
     for kv, options in () if name in PEER_LACKS else (("f32_kv", {"kv": "f32", "flash": False}), ("f16_kv", {})):
-        found = peer_distance(path, ids, top, peer_scores["log_probs"], n_ctx=TINY_CONTEXT, **options).summary()
+        found = peer_distance(path, ids, top, peer_scores["log_probs"], n_ctx=n_ctx, **options).summary()
         distances[kv] = rounded({k: found[k] for k in ("mean_abs", "max_abs", "kl", "same_best")}, 4)
     options = {} if router_margin is None else {"router_margin": round(router_margin, 6)}
     if shape.arch == "gpt-oss":
@@ -123,7 +124,7 @@ def tiny(name, folder):
         "model": f"{name}.gguf",
         "sha256": sha256_of(path),
         "arch": shape.arch,
-        "ctx": TINY_CONTEXT,
+        "ctx": n_ctx,
         "llama_cpp": distances,
         **options,
         "perplexity": reference.perplexity(scores["logprobs"]),

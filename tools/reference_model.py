@@ -11,6 +11,7 @@ import gguf
 import numpy as np
 from gguf.quants import dequantize
 
+from reference_deepseek4 import DeepSeek4
 from reference_gemma4 import Gemma4
 from reference_latent import LatentAttention
 from reference_recurrent import GatedDelta, KimiDelta, Scan, ShortConvolution
@@ -66,6 +67,7 @@ class Family:
     rope_switch: bool = False  # a key says whether there is any rotation
     indexer: str = ""  # of latent attention: queries see what one chooses, whose heads turn such pairs
     gemma4: bool = False  # its layers are in a file of their own
+    deepseek4: bool = False  # all of it is
     output_norm: str = "output_norm"
     gated_output: bool = False  # behind each query stands the gate of its head's output
     axes: bool = False  # positions have several, and their sections need not reach all pairs
@@ -191,6 +193,7 @@ FAMILIES = {
     "minimax-m2": Family(qk_norm="full", gating="sigmoid", renormalized=True, keyed_routing=True),
     "deepseek": Family(rope="neighbours", keyed_routing=True, sparse_layers=True),
     "deepseek2": Family(latent="own scale", yarn_keys=True, keyed_routing=True, sparse_layers=True),
+    "deepseek4": Family(deepseek4=True, rope="neighbours"),
     "deepseek32": Family(
         latent="yarn", indexer="halves", yarn_keys=True, keyed_routing=True, sparse_layers=True
     ),
@@ -423,6 +426,7 @@ class Model:
         n_ctx = n_ctx or get("context_length")
         truncate = file.architecture != "gpt-oss" if yarn_truncate is None else yarn_truncate
         base = get("rope.freq_base", 10000.0)
+        self.make_rope = lambda base, scaled: Rope(file, base, scaled, n_ctx, truncate)
         self.rope = self.swa_rope = Rope(file, base, True, n_ctx, truncate, family.yarn_keys)
         if self.window:
             base = get("rope.freq_base_swa", family.swa_rope_base or base)
@@ -440,6 +444,7 @@ class Model:
         if self.latent:
             self.rope.magnitude = self.latent.magnitude * get("rope.scaling.attn_factor", 1.0)
         self.gemma4 = Gemma4(self) if family.gemma4 else None
+        self.deepseek4 = DeepSeek4(self) if family.deepseek4 else None
         self.reset()
 
     def per_layer(self, key, *default):
@@ -694,6 +699,8 @@ class Model:
 
     def hidden(self, ids):
         """Rows after output_norm [n, dim] of ids that follow what was seen since reset()."""
+        if self.deepseek4:
+            return self.deepseek4.hidden(ids)
         positions = np.arange(self.n_seen, self.n_seen + len(ids))
         self.n_seen += len(ids)
         x = self.embedding_scale * self.file.rows("token_embd.weight", np.asarray(ids))

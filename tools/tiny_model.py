@@ -18,6 +18,7 @@ import sys
 
 import gguf
 
+from tiny_deepseek4 import DeepSeek4, DeepSeek4Writer
 from tiny_gemma4 import Gemma4, Gemma4Writer, divisors
 from tiny_writer import Delta, Experts, Indexer, Kda, Latent, ModelWriter, Scan, Shape, ShortConvolution
 
@@ -200,6 +201,12 @@ def qwen_next(arch, delta, keys=None, **fields):
     fields = {"n_layers": 4, "n_tokens": 150, "tied": False, "rope_base": 1e4} | fields
     fields |= {"head_dim": 32, "qk_norm": "head", "gated_output": True, "ffn_norm": "post_attention_norm"}
     return Shape(arch, delta=delta, keys=keys, **fields)
+
+
+def deepseek4(spec, **fields):
+    experts = Experts(8, 3, 32, EXPERT_FF, shared_ff_dim=32, shared_key=False, selection_bias=0.2)
+    fields = {"dim": 64, "n_heads": 4, "head_dim": 48, "norm_eps": 1e-4, "tied": False, "n_tokens": 300} | fields
+    return Shape("deepseek4", deepseek4=spec, experts=experts, **fields)
 
 
 def kimi_linear(kda, experts, keys=None, **fields):
@@ -514,6 +521,20 @@ FAMILIES = {
         keys=V3_KEYS | yarn(0.07),
         n_tokens=LONG,
     ),
+    # Windows, both kinds of compressed rows, fewer chosen than there are; experts by token.
+    "deepseek4": deepseek4(DeepSeek4()),
+    "deepseek4-layers": deepseek4(
+        DeepSeek4(
+            ratios=(4, 0, 4, 128, 4),
+            n_hashed=2,
+            index=(8, 64, 5),
+            mixings=3,
+            limit=(2.0, 1.5, 1.0, 3.0, 0.7),
+            shared_limit=(1.0, 2.0, 0.8, 1.5, 1.0),
+        ),
+        n_layers=5,
+        n_tokens=LONG,
+    ),
     "mistral4": Shape(
         "mistral4",
         tied=False,
@@ -669,7 +690,7 @@ MODELS = FAMILIES | TYPES | MIXTURES
 def source_version():
     """Changes when a file written now could differ from one written before."""
     digest = hashlib.sha256(getattr(gguf, "__version__", "").encode())
-    for name in ("tiny_gemma4.py", "tiny_model.py", "tiny_writer.py"):
+    for name in ("tiny_deepseek4.py", "tiny_gemma4.py", "tiny_model.py", "tiny_writer.py"):
         digest.update(pathlib.Path(__file__).with_name(name).read_bytes())
     return digest.hexdigest()
 
@@ -682,8 +703,9 @@ def make(name, folder):
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f".{name}.{os.getpid()}.partial"
     try:
-        writer = Gemma4Writer if MODELS[name].gemma4 else ModelWriter
-        writer(name, MODELS[name], partial).write()
+        shape = MODELS[name]
+        writer = Gemma4Writer if shape.gemma4 else DeepSeek4Writer if shape.deepseek4 else ModelWriter
+        writer(name, shape, partial).write()
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

@@ -142,6 +142,7 @@ class Shape:
     experts: Experts | None = None
     latent: Latent | None = None
     gemma4: "tiny_gemma4.Gemma4 | None" = None
+    deepseek4: "tiny_deepseek4.DeepSeek4 | None" = None
     delta: Delta | None = None
     kda: Kda | None = None
     scan: Scan | None = None
