@@ -14,6 +14,7 @@ namespace {
 // The limits are those of the format's reference implementation; they bound every size before it is allocated.
 constexpr int64_t kMaxLayers = 512;
 constexpr double kMaxSize = 1 << 24;
+constexpr double kNoLimit = 1e-6;  // what gate and up are cut to, up to which they are not
 
 constexpr KeySpec kCommonKeys[] = {
     {.key = "context_length", .field = &ModelConfig::context_length, .required = true, .min = 1, .max = 1 << 30},
@@ -135,6 +136,8 @@ class KeyReader {
     return file_.string(prefix_ + key);
   }
 
+  /// Whether the file has what makes this layer one that drafts.
+  bool has_draft(int64_t layer) const { return file_.find_tensor(str_cat("blk.", layer, ".nextn.eh_proj.weight")); }
   const gguf::Value* find(std::string_view key) const { return file_.find(prefix_ + std::string(key)); }
   std::string full(std::string_view key) const { return prefix_ + std::string(key); }
 
@@ -203,6 +206,7 @@ Status read_layer_counts(KeyReader& keys, ModelConfig& config) {
                                .min = 0,
                                .max = static_cast<double>(config.n_file_layers - 1)},
                               config));
+  if (config.drafts_by_tensor && !keys.has_draft(config.n_file_layers - 1)) config.n_nextn_layers = 0;
   config.n_layers = config.n_file_layers - config.n_nextn_layers;
   return Ok{};
 }
@@ -319,6 +323,40 @@ Result<double> layer_real(const gguf::File& file, const std::string& key, int64_
   if (array && array->floats.size() >= static_cast<size_t>(n_layers)) return array->floats[static_cast<size_t>(layer)];
   return Error{ErrorCode::kCorrupt,
                str_cat("key ", key, " is no number and no list of ", n_layers, " or more of them")};
+}
+
+/// How many positions a compressed row of each layer stands for.
+Status read_ratios(const KeyReader& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "attention.compress_ratios";
+  const gguf::Value* value = keys.find(kKey);
+  if (!value) return Error{ErrorCode::kCorrupt, str_cat("required key ", keys.full(kKey), " is missing")};
+  const auto* array = std::get_if<gguf::Array>(&value->data);
+  const auto n_layers = static_cast<size_t>(config.n_layers);
+  if (!array || array->ints.size() < n_layers) {
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("key ", keys.full(kKey), " is no list of ", config.n_layers, " or more numbers")};
+  }
+  config.ratios.assign(array->ints.begin(), array->ints.begin() + config.n_layers);
+  return Ok{};
+}
+
+/// What gate and up are cut to before the activation.
+Status read_limits(const gguf::File& file, const std::string& key, int64_t n_layers, std::vector<float>& limits) {
+  for (int64_t layer = 0; layer < n_layers; ++layer) {
+    STOKER_TRY(const double value, layer_real(file, key, layer, n_layers));
+    if (!(value >= 0 && value < 1e6)) {
+      return Error{ErrorCode::kCorrupt, str_cat("key ", key, " is ", value, ", outside 0 to 1e6")};
+    }
+    limits.push_back(value > kNoLimit ? static_cast<float>(value) : 0);
+  }
+  return Ok{};
+}
+
+/// Of experts and of shared ones; without a key of their own as those.
+Status read_all_limits(const gguf::File& file, const KeyReader& keys, ModelConfig& config) {
+  const std::string key = keys.full("swiglu_clamp_exp"), shared = keys.full("swiglu_clamp_shexp");
+  STOKER_TRY_STATUS(read_limits(file, key, config.n_layers, config.expert_limit));
+  return read_limits(file, file.find(shared) ? shared : key, config.n_layers, config.shared_limit);
 }
 
 Status read_xielu(const gguf::File& file, ModelConfig& config) {
@@ -499,6 +537,10 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   STOKER_TRY_STATUS(read_sliding(keys, config));
   STOKER_TRY_STATUS(read_index_layers(keys, config));
   STOKER_TRY_STATUS(read_xielu(file, config));
+  if (config.compresses) {
+    STOKER_TRY_STATUS(read_ratios(keys, config));
+    STOKER_TRY_STATUS(read_all_limits(file, keys, config));
+  }
   STOKER_TRY_STATUS(keys.check_overrides());
   const gguf::TensorInfo* embedding = file.find_tensor("token_embd.weight");
   if (embedding && embedding->shape.size() == 2) config.n_vocab = embedding->shape[0];

@@ -23,6 +23,7 @@ enum class Gating : int64_t {
   kSoftmax = 1,          ///< Over all experts, of which the best are chosen.
   kSigmoid = 2,          ///< Of each logit by itself.
   kSoftmaxOfChosen = 3,  ///< The best logits are chosen, softmax over those.
+  kSqrtSoftplus = 4,     ///< The root of log(1 + exp(logit)), of each logit by itself.
   kSoftmaxOfNear = 100,  ///< No key says so. Each of the chosen: over it and those not chosen before it that are near.
 };
 
@@ -74,6 +75,15 @@ struct ModelConfig {
   RopePairs index_pairs = RopePairs::kInterleaved;
   bool index_by_context = false;  ///< Without that key the length of the context says which.
   float index_norm_eps = 1e-6F;   ///< Of the norm of its keys.
+  // Where attention sees a window of positions, and rows that stand for several positions each.
+  bool compresses = false;        ///< Set in `defaults`: the next key must be there.
+  std::vector<int64_t> ratios{};  ///< attention.compress_ratios, per layer: positions of a row; 0: it has none.
+  int64_t out_groups = 0;         ///< attention.output_group_count: of heads, each with a way out of its own,
+  int64_t out_latent_dim = 0;     ///< attention.output_lora_rank: to so many values.
+  // Where a token has several residual streams, which each block mixes.
+  int64_t n_streams = 1;   ///< hyper_connection.count
+  int64_t mix_rounds = 0;  ///< hyper_connection.sinkhorn_iterations
+  float mix_eps = 0;       ///< hyper_connection.epsilon
   // Of layers with a state of fixed size in place of attention.
   PerLayer recurrent_layers;       ///< attention.recurrent_layers: 1 where it is so; empty: by the interval.
   int64_t attention_interval = 0;  ///< full_attention_interval: of each so many layers the last one has attention.
@@ -92,12 +102,16 @@ struct ModelConfig {
   int64_t n_used_groups = 1;  ///< expert_group_used_count
   int64_t group_best = 2;     ///< A group is as good as the sum of so many of its best experts, 1 or 2.
   int64_t gating = static_cast<int64_t>(Gating::kSoftmax);  ///< expert_gating_func
-  bool renormalize = false;     ///< expert_weights_norm: the weights of the chosen experts are divided by their sum.
-  float expert_scale = 0;       ///< expert_weights_scale: multiplies their weights; 0: none.
-  int64_t n_dense_layers = 0;   ///< leading_dense_block_count: the first layers have no experts.
-  int64_t expert_interval = 1;  ///< interleave_moe_layer_step: of the others each n-th, counted from 1, has.
-  bool layer_norm = false;      ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
-  float norm_eps = 0;           ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
+  bool renormalize = false;   ///< expert_weights_norm: the weights of the chosen experts are divided by their sum.
+  float expert_scale = 0;     ///< expert_weights_scale: multiplies their weights; 0: none.
+  int64_t n_hash_layers = 0;  ///< hash_layer_count: the first layers look their experts up by token.
+  std::vector<float> expert_limit{};  ///< swiglu_clamp_exp, per layer: of gate and up before the activation; 0: none.
+  std::vector<float> shared_limit{};  ///< swiglu_clamp_shexp: the same of shared experts.
+  bool drafts_by_tensor = false;      ///< Set in `defaults`: nextn_predict_layers counts only where such tensors are.
+  int64_t n_dense_layers = 0;         ///< leading_dense_block_count: the first layers have no experts.
+  int64_t expert_interval = 1;        ///< interleave_moe_layer_step: of the others each n-th, counted from 1, has.
+  bool layer_norm = false;  ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
+  float norm_eps = 0;       ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
 
   int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
   int64_t rope_dims_swa = 0;  ///< rope.dimension_count_swa, of sliding layers; 0: as the others.
@@ -156,6 +170,9 @@ struct ModelConfig {
     if (!recurrent_layers.values.empty()) return recurrent_layers[layer] != 0;
     return attention_interval > 0 && (layer + 1) % attention_interval != 0;
   }
+  int64_t ratio_of(int64_t layer) const { return ratios.empty() ? 0 : ratios[static_cast<size_t>(layer)]; }
+  /// Of rows for so many positions: whether they are also made of the positions before.
+  static bool overlaps(int64_t ratio) { return ratio == 4; }
   /// q, k and v of all heads.
   int64_t conv_channels() const { return 2 * n_key_heads * state_k_dim + n_state_heads * state_v_dim; }
   /// Values between the projections of the shared experts together; 0: there are none.

@@ -237,7 +237,14 @@ using GateFn = void (*)(const float*, const float*, int64_t, float*) noexcept;
 /// The norm of a row as norm_step does it.
 void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept;
 GateFn gate_of(const kernels::Table& table, Activation activation) noexcept;
+/// Step::limit.
+void limit_gate(float limit, float* gate, float* up, int64_t n) noexcept;
+/// The row's branch goes into its residual streams, as `step.mix` and Buf::kMix say.
+void add_to_streams(const Step& step, Exec& exec, int64_t r) noexcept;
 
+/// Keys of an indexer that lie in `n_pages` pages, which stand for 64 positions each: one K tile of them.
+void gather_index_keys(const IndexSpec& index, kernels::KvType type, const std::byte* const* pages, int64_t n_pages,
+                       std::byte* tile) noexcept;
 /// What select_step needs for all workers together.
 int64_t select_scratch_bytes(int64_t most_seen) noexcept;
 /// What a query at this position is multiplied by, where the family has a temperature.
@@ -246,11 +253,13 @@ float temperature_at(const AttentionSpec& a, int64_t position) noexcept;
 // The steps. Each is run by all workers, who split rows, heads or groups of 16 matrix rows.
 void embed_step(const Step&, Exec&, Worker&) noexcept;
 void layer_inputs_step(const Step&, Exec&, Worker&) noexcept;  ///< normed, and what is looked up by token added.
-void norm_step(const Step&, Exec&, Worker&) noexcept;     ///< residual += branch; normed = norm(residual); quantized.
-void product_step(const Step&, Exec&, Worker&) noexcept;  ///< up to four matrices times the quantized activations.
-void qk_norm_step(const Step&, Exec&, Worker&) noexcept;  ///< Norm of whole q and k vectors.
-void qkv_step(const Step&, Exec&, Worker&) noexcept;      ///< bias, norm, rotation of q and k; K and V into the pages.
-void gather_step(const Step&, Exec&, Worker&) noexcept;   ///< From here on only output rows are in flight.
+void norm_step(const Step&, Exec&, Worker&) noexcept;      ///< residual += branch; normed = norm(residual); quantized.
+void mix_norm_step(const Step&, Exec&, Worker&) noexcept;  ///< streams: branch added; normed = all of them, normed.
+void mix_step(const Step&, Exec&, Worker&) noexcept;       ///< normed = norm(mixture of the streams); quantized.
+void product_step(const Step&, Exec&, Worker&) noexcept;   ///< up to four matrices times the quantized activations.
+void qk_norm_step(const Step&, Exec&, Worker&) noexcept;   ///< Norm of whole q and k vectors.
+void qkv_step(const Step&, Exec&, Worker&) noexcept;       ///< bias, norm, rotation of q and k; K and V into the pages.
+void gather_step(const Step&, Exec&, Worker&) noexcept;    ///< From here on only output rows are in flight.
 void attention_step(const Step&, Exec&, Worker&) noexcept;
 void latent_step(const Step&, Exec&, Worker&) noexcept;  ///< Latents: normed; of q quantized, of K and V stored.
 void absorb_step(const Step&, Exec&, Worker&) noexcept;  ///< q: scaled and rotated; what is not, quantized by heads.
@@ -258,6 +267,9 @@ void index_query_step(const Step&, Exec&, Worker&) noexcept;     ///< Queries of
 void select_step(const Step&, Exec&, Worker&) noexcept;          ///< Which positions each row sees.
 void quantize_heads_step(const Step&, Exec&, Worker&) noexcept;  ///< The rows of each head: quantized.
 void heads_product_step(const Step&, Exec&, Worker&) noexcept;   ///< Each head's matrix times its rows.
+void compress_step(const Step&, Exec&, Worker&) noexcept;  ///< q latent, kv: normed; what rows are made of, gathered.
+void compressed_rows_step(const Step&, Exec&, Worker&) noexcept;   ///< q: normed, rotated; complete rows: stored.
+void window_attention_step(const Step&, Exec&, Worker&) noexcept;  ///< kv into the window; attention to it and to rows.
 void convolve_step(const Step&, Exec&, Worker&) noexcept;  ///< q, k, v: convolved; q and k of length 1; gates ready.
 void recur_step(const Step&, Exec&, Worker&) noexcept;     ///< The state of each head; its output, normed and gated.
 void short_convolve_step(const Step&, Exec&, Worker&) noexcept;  ///< Both gates and the convolution between them.
@@ -270,8 +282,9 @@ void route_step(const Step&, Exec&, Worker&) noexcept;           ///< Experts of
 void experts_step(const Step&, Exec&, Worker&) noexcept;         ///< Each active expert times its rows, of all chunks.
 void combine_step(const Step&, Exec&, Worker&) noexcept;  ///< branch = sum of the experts' outputs in order of rank.
 
-/// The experts that a row's logits (biases added) go to, the likeliest first: moe.n_used of them.
-void choose_experts(const float* logits, const MoeSpec& moe, int32_t* chosen) noexcept;
+/// The experts that a row's logits (biases added) go to, the likeliest first, or those of its token: moe.n_used of
+/// them.
+void choose_experts(const float* logits, const MoeSpec& moe, int32_t token, int32_t* chosen) noexcept;
 /// The first half of a norm_step: residual += branch, which other chunks would overwrite before its turn comes.
 void add_branch_step(const Step& step, Exec& exec, Worker& worker) noexcept;
 

@@ -57,6 +57,9 @@ Status Runner::check(Batch batch, bool consumed) const {
     if (positions && span.position + n > positions->n_out) {
       return bad("ends at position ", span.position + n, ", the model knows ", positions->n_out);
     }
+    if (plan_.max_positions > 0 && span.position + n > plan_.max_positions) {
+      return bad("ends at position ", span.position + n, ", the model knows ", plan_.max_positions);
+    }
     for (int32_t token : span.tokens) {
       if (token < 0 || token >= plan_.config->n_vocab) {
         return bad("token ", token, " is outside the vocabulary of ", plan_.config->n_vocab);

@@ -54,7 +54,13 @@ uint64_t WeightPlan::Slot::row_bytes() const {
 
 Result<uint64_t> WeightPlan::add_vector(const gguf::TensorInfo& tensor, Target to, std::span<const int64_t> shape) {
   const bool only_f32 = to.only_f32;
-  if (only_f32 ? tensor.type() != TensorType::kF32 : !is_plain_float(tensor.type())) {
+  if (to.n_ids > 0 && tensor.type() != TensorType::kI32) {
+    return Error{ErrorCode::kUnsupported,
+                 str_cat("tensor ", tensor.name, " has type ", gguf::type_name(tensor.type()), ", wanted I32")};
+  }
+  if (to.n_ids > 0) {
+    // checked when it is read
+  } else if (only_f32 ? tensor.type() != TensorType::kF32 : !is_plain_float(tensor.type())) {
     return Error{ErrorCode::kUnsupported, str_cat("tensor ", tensor.name, " has type ", gguf::type_name(tensor.type()),
                                                   ", wanted F32", only_f32 ? "" : ", F16 or BF16")};
   }
@@ -148,12 +154,19 @@ Status WeightPlan::add_tensor(const gguf::File& file, const std::string& name, c
   const int64_t rows = resolve(spec.rows, config, layer), cols = resolve(spec.cols, config, layer);
   if (auto matrix = std::get_if<Matrix LayerWeights::*>(&spec.slot)) {
     std::vector<int64_t> shape{rows, cols};
-    if (spec.stack != Dim::kOne) shape.insert(shape.begin(), resolve(spec.stack, config, layer));
+    const gguf::TensorInfo* tensor = file.find_tensor(name);
+    const int64_t n_stacked = resolve(spec.stack, config, layer);
+    if (tensor && tensor->shape.size() == 2) {  // the same bytes
+      shape[0] *= n_stacked;
+    } else if (spec.stack != Dim::kOne) {
+      shape.insert(shape.begin(), n_stacked);
+    }
     return add(file, name, {.matrix = &(weights.*(*matrix))}, std::move(shape), required);
   }
   if (auto vector = std::get_if<Vector LayerWeights::*>(&spec.slot)) {
     return add(file, name,
                {.vector = &(weights.*(*vector)),
+                .n_ids = spec.need == Need::kHashed ? config.n_experts : 0,
                 .only_f32 = spec.need == Need::kF32,
                 .turned = spec.cols == Dim::kTaps ? cols : 0},
                has_cols(spec) ? std::vector{rows, cols} : std::vector{rows}, required);
@@ -449,6 +462,7 @@ struct WeightPlan::Filler {
     const Vector& vector = *slot.to.vector;
     if (slot.to.turned == 0) {
       STOKER_TRY_STATUS(quant::dequantize_row(slot.tensor->type(), bytes, vector.n, vector.data));
+      if (slot.to.n_ids > 0) STOKER_TRY_STATUS(check_ids(slot));
       return bytes.size();
     }
     std::vector<float> values(static_cast<size_t>(vector.n));
@@ -458,6 +472,16 @@ struct WeightPlan::Filler {
       vector.data[i % n_cols * n_rows + i / n_cols] = values[static_cast<size_t>(i)];
     }
     return bytes.size();
+  }
+
+  static Status check_ids(const Slot& slot) {
+    const Vector& vector = *slot.to.vector;
+    for (int64_t i = 0; i < vector.n; ++i) {
+      if (vector.data[i] >= 0 && vector.data[i] < static_cast<float>(slot.to.n_ids)) continue;
+      return Error{ErrorCode::kCorrupt, str_cat("tensor ", slot.tensor->name, ": entry ", i, " is ", vector.data[i],
+                                                ", wanted 0 to ", slot.to.n_ids - 1)};
+    }
+    return Ok{};
   }
 
   /// The rows of one head, transposed.

@@ -75,6 +75,7 @@ class WeightPlan {
     int64_t n_experts = 1;    ///< Matrices in it.
     int64_t first_row = 0;    ///< Of the tensor, or of each expert there, where the matrix has only some of the rows.
     int64_t tensor_rows = 0;  ///< Of an expert in the tensor, where it has more than the matrix; 0: it has not.
+    int64_t n_ids = 0;        ///< Of a vector: it holds whole numbers below this, as I32; 0: it does not.
     bool only_f32 = false;    ///< Of a vector: no other type will do.
     bool of_experts = false;
     int64_t turned = 0;  ///< Of each head's rows in the tensor the first so many, transposed; 0: all, as they are. Of

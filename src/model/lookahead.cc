@@ -25,37 +25,53 @@ Lookahead::Lookahead(const Plan& plan) : plan_(plan) {
   guessed_.reserve(static_cast<size_t>(plan.moe.n_used * kMostRows));
 }
 
+namespace {
+
+template <class T>
+T* aligned(T* p) noexcept {
+  return p + (64 - reinterpret_cast<uintptr_t>(p) % 64) % 64 / sizeof(T);
+}
+
+}  // namespace
+
+float* Lookahead::logits() noexcept { return aligned(logits_.data()); }
+
+void Lookahead::find_logits(const Router& router, const Exec& exec, int64_t r, std::byte* scratch) noexcept {
+  const kernels::Table& t = *plan_.table;
+  const int64_t dim = plan_.config->dim;
+  float* const normed = aligned(normed_.data());
+  norm_row(plan_, *router.norm, exec.row(Buf::kResidual, r), normed);
+  uint8_t bad = 0;
+  const Quantize job{.x = normed,
+                     .stride = dim,
+                     .n = 1,
+                     .k = dim,
+                     .forms = router.norm->forms,
+                     .to = place_tables(router.norm->forms, dim, 1, aligned(quantized_.data())),
+                     .bad = &bad};
+  quantize(t, job, 0, 1);
+  const Target& product = *router.product;
+  multiply({.target = product,
+            .groups = {0, product.w->n_groups()},
+            .x = activations_of(job),
+            .row_begin = 0,
+            .row_end = 1,
+            .y = logits(),
+            .y_stride = 0,
+            .data = product.w->data},
+           scratch);
+  add_vector(t, router.moe->router_bias, logits());
+}
+
 std::span<const int32_t> Lookahead::guess(size_t index, const Exec& exec, std::byte* scratch) noexcept {
   guessed_.clear();
   if (index >= routers_.size() || exec.n_rows > kMostRows || exec.n_rows != exec.experts->n_rows) return guessed_;
   const Router& router = routers_[index];
-  const kernels::Table& t = *plan_.table;
-  const int64_t dim = plan_.config->dim;
-  const auto aligned = [](auto* p) { return p + (64 - reinterpret_cast<uintptr_t>(p) % 64) % 64 / sizeof(*p); };
-  float *const normed = aligned(normed_.data()), *const logits = aligned(logits_.data());
+  const bool by_token = router.moe->routing.expert_of_token != nullptr;
+  if (!by_token && !router.norm) return guessed_;  // What it reads is mixed of several streams.
   for (int64_t r = 0; r < exec.n_rows; ++r) {
-    norm_row(plan_, *router.norm, exec.row(Buf::kResidual, r), normed);
-    uint8_t bad = 0;
-    const Quantize job{.x = normed,
-                       .stride = dim,
-                       .n = 1,
-                       .k = dim,
-                       .forms = router.norm->forms,
-                       .to = place_tables(router.norm->forms, dim, 1, aligned(quantized_.data())),
-                       .bad = &bad};
-    quantize(t, job, 0, 1);
-    const Target& product = *router.product;
-    multiply({.target = product,
-              .groups = {0, product.w->n_groups()},
-              .x = activations_of(job),
-              .row_begin = 0,
-              .row_end = 1,
-              .y = logits,
-              .y_stride = 0,
-              .data = product.w->data},
-             scratch);
-    add_vector(t, router.moe->router_bias, logits);
-    choose_experts(logits, *router.moe, chosen_.data());
+    if (!by_token) find_logits(router, exec, r, scratch);
+    choose_experts(logits(), *router.moe, exec.tokens[exec.token(r)], chosen_.data());
     for (const int32_t expert : chosen_) {
       if (std::find(guessed_.begin(), guessed_.end(), expert) == guessed_.end()) guessed_.push_back(expert);
     }

@@ -29,6 +29,10 @@ class Lookahead {
     const Target* product = nullptr;
     const MoeSpec* moe = nullptr;
   };
+  /// Of the router, for row `r`: in `logits`.
+  void find_logits(const Router& router, const Exec& exec, int64_t r, std::byte* scratch) noexcept;
+  float* logits() noexcept;
+
   const Plan& plan_;
   std::vector<Router> routers_;
   std::vector<float> normed_, logits_;

@@ -40,7 +40,8 @@ Routing routing_of(const ModelConfig& config, const LayerWeights& w) {
           .n_groups = config.n_groups,
           .n_used_groups = config.n_used_groups,
           .group_best = config.group_best,
-          .selection_bias = present(w.selection_bias)};
+          .selection_bias = present(w.selection_bias),
+          .expert_of_token = present(w.expert_of_token)};
 }
 
 void merge(Forms& into, Forms more) {
@@ -62,7 +63,7 @@ Result<Target> KernelFinder::find(const Matrix& w, Buf out, int64_t column) {
 
 PlanBuilder::PlanBuilder(const ModelConfig& config, const Weights& weights, KernelFinder& finder, Plan& plan)
     : config_(config), weights_(weights), finder_(finder), plan_(plan) {
-  need(Buf::kResidual, config.dim);
+  need(Buf::kResidual, config.n_streams * config.dim);
   need(Buf::kNormed, config.dim);
   need(Buf::kBranch, config.dim);
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
@@ -131,6 +132,7 @@ void PlanBuilder::end_layer(const LayerWeights& w, int64_t layer) {
 }
 
 void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms) {
+  if (config_.n_streams > 1) return mixed_norm(gain, layer, forms);
   const char* name = gain ? (branch_pending_ ? "add+norm" : "norm") : (branch_pending_ ? "add" : "quantize");
   Step& step = add(norm_step, name, layer);
   step.add_branch = std::exchange(branch_pending_, false);
@@ -173,6 +175,7 @@ void PlanBuilder::add_experts(const LayerWeights& w, int64_t layer, const MoeSpe
   step.activation = activation;
   step.moe = spec;
   step.moe.index = plan_.expert_steps.size() - 1;
+  if (!config_.expert_limit.empty()) step.limit = config_.expert_limit[static_cast<size_t>(layer)];
   const std::pair<const ExpertMatrix*, Buf> targets[] = {
       {&w.expert_gate, Buf::kWaveGate}, {&w.expert_up, Buf::kWaveUp}, {&w.expert_down, Buf::kExpertOut}};
   for (const auto& [matrix, out] : targets) {
@@ -315,6 +318,7 @@ void PlanBuilder::shared_expert(const LayerWeights& w, int64_t layer, Activation
   act.activation = activation;
   act.in = Buf::kGate;
   act.k = w.shared_down.n_in;
+  if (!config_.shared_limit.empty()) act.limit = config_.shared_limit[static_cast<size_t>(layer)];
   act.forms = forms_of({&w.shared_down});
   product("shared down", layer, Buf::kGate, {{&w.shared_down, {Buf::kShared, 0}}});
 }
@@ -378,6 +382,7 @@ void PlanBuilder::moe_beside_dense(const LayerWeights& w, int64_t layer, MoeOpti
 }
 
 Status PlanBuilder::finish() {
+  if (weights_.head_mix) mix_streams(weights_.head_mix, weights_.head_mix_base, weights_.head_mix_scale);
   norm(&weights_.output_norm, weights_.b_output_norm, -1, forms_of({&weights_.output}));
   auto head = finder_.find(weights_.output, Buf::kBranch, 0);
   if (!head) return std::move(head).error();
@@ -410,6 +415,10 @@ Status fill_ropes(const ModelConfig& config, const Weights& weights, int64_t con
 
 Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, KernelFinder& finder,
                         kernels::KvType kv_type) {
+  if (!config.ratios.empty() && kv_type == kernels::KvType::kQ8_0) {
+    return Error{ErrorCode::kUnsupported, str_cat("keys and values in q8_0 are not run by this version for ",
+                                                  config.arch->name, "; f16, bf16 and f32 are")};
+  }
   Plan plan;
   plan.config = &config;
   plan.table = &finder.table();

@@ -34,6 +34,7 @@ enum class Buf {
   kAbsorbed,  ///< The same: what is multiplied by cached rows.
   kRouter,
   kResidual,
+  kMix,          ///< How the residual streams are mixed: factors into a block, out of it, and from stream to stream.
   kParallel,     ///< What attention gives where the feed-forward beside it has not been added either.
   kShared,       ///< What the shared expert gives.
   kLayerInputs,  ///< What each layer adds at its end, of all of them.
@@ -44,7 +45,7 @@ enum class Buf {
   kWaveGate,
   kWaveUp,
 };
-inline constexpr int kBufs = 19;
+inline constexpr int kBufs = 20;
 
 /// What a buffer has a row for.
 enum class RowsOf {
@@ -91,7 +92,28 @@ struct AttentionSpec {
   float temperature = 0;  ///< Queries at position p times 1 + temperature * log(1 + floor(p / temperature_length)).
   int64_t temperature_length = 0;
   KvLayout::Layer kv;
-  int64_t most_seen = 0;  ///< Positions of Buf::kSelected that a query sees at most; 0: it sees all.
+  int64_t most_rows = 0, rows_offset = 0;  ///< Rows that a query sees at most, where these lie anywhere; in scratch.
+  int64_t most_seen = 0;                   ///< Positions of Buf::kSelected that a query sees at most; 0: it sees all.
+};
+
+/// How one row is made of `ratio` positions: docs/kernels.md#compressed.
+struct CompressSpec {
+  int64_t ratio = 0;  ///< 0: the layer has no such rows.
+  int64_t dim = 0;
+  int64_t value_column = 0, score_column = 0;  ///< In Buf::kDown.
+  const Vector *position_scores = nullptr, *norm = nullptr;
+  bool is_index = false;  ///< The rows are keys of the indexer.
+  KvLayout::Layer layout{};
+};
+
+/// How the residual streams of a token are mixed.
+struct MixSpec {
+  int64_t n_streams = 0;  ///< 0: there is but one.
+  int64_t n_rounds = 0;
+  double eps = 0;
+  bool back = true;  ///< What the block gives goes back into them.
+  const Vector *base = nullptr, *scale = nullptr;
+  int64_t n_factors() const { return back ? n_streams * (n_streams + 2) : n_streams; }
 };
 
 /// How an indexer says which positions its layer's queries see. docs/kernels.md#sparse has the rule.
@@ -99,7 +121,8 @@ struct IndexSpec {
   int64_t n_heads = 0, dim = 0, most_seen = 0;
   int64_t key_column = 0, weight_column = 0;  ///< In Buf::kDown; queries stand in Buf::kGate.
   const Vector *k_norm = nullptr, *k_norm_bias = nullptr;
-  AttentionSpec rotation{};  ///< Of its heads.
+  AttentionSpec rotation{};  ///< Of its heads,
+  int64_t first_turned = 0;  ///< from this dimension on.
   KvLayout::Layer keys{};
 };
 
@@ -160,7 +183,8 @@ struct Routing {
   float logit_scale = 0;  ///< Multiplies logits; 0: none.
   int64_t n_groups = 1, n_used_groups = 1, group_best = 2;
   const Vector* selection_bias = nullptr;
-  const Vector* expert_scale = nullptr;  ///< Multiplies the weight of each expert in the end.
+  const Vector* expert_scale = nullptr;     ///< Multiplies the weight of each expert in the end.
+  const Vector* expert_of_token = nullptr;  ///< Nothing is chosen: LayerWeights::expert_of_token.
 };
 
 /// Which forms of the activations a step leaves behind for the products that follow; f32 is always there.
@@ -204,6 +228,8 @@ struct Step {
   const Vector* layer_scale = nullptr;  ///< And then: residual *= its one value.
   AttentionSpec attention{};
   LatentSpec latent{};
+  MixSpec mix{};
+  CompressSpec compress{}, index_compress{};
   IndexSpec indexer{};  ///< n_heads 0: the layer has none.
   HeadsSpec heads{};
   bool after_gather = false;  ///< Attention in a layer behind the one in which rows became fewer.
@@ -212,6 +238,7 @@ struct Step {
   bool gathered = false;      ///< Of gate_step: behind such attention. Of gather_step: `in` too has rows to gather.
   Activation activation = Activation::kSilu;
   kernels::Xielu xielu{};
+  float limit = 0;  ///< Gate is cut to this, up to within -limit ... limit, before the activation; 0: neither.
   Buf up = Buf::kUp;
   int64_t up_column = 0;
   bool fused = false;  ///< Of a gated activation: up stands behind gate in Buf::kGate.
@@ -248,6 +275,7 @@ struct Plan {
   MoePlan moe;
   int64_t attention_scratch = 0;  ///< Bytes per worker.
   int64_t select_scratch = 0;     ///< Bytes of all workers together.
+  int64_t max_positions = 0;      ///< Of a sequence, where attention_scratch depends on it; 0: any number.
 
   /// A line per step: layer, name, matrices with type and kernel; for `stoker inspect --plan`.
   std::string describe() const;
@@ -303,6 +331,11 @@ class PlanBuilder {
   /// Attention whose keys and values are one latent row for all heads: queries are taken into its space before they
   /// meet it, and what they attended to out of it afterwards (docs/kernels.md#latent).
   void latent_attention(const LayerWeights& w, int64_t layer, bool rotate = true);
+  /// Attention over the positions of a window and over rows that stand for several positions each, keys and values in
+  /// one (docs/kernels.md#compressed).
+  void compressed_attention(const LayerWeights& w, int64_t layer);
+  /// The block that comes next reads a mixture of the residual streams, as this matrix says.
+  void mix_streams(const Matrix& w, const Vector& base, const Vector& scale) { mixing_ = {&w, &base, &scale}; }
   /// The gated delta rule in place of attention: docs/kernels.md#recurrence. `tiled`: RecurrentSpec::tiled.
   void gated_delta(const LayerWeights& w, int64_t layer, bool tiled);
   /// The same where each row of the state decays by itself (Kimi Delta Attention).
@@ -336,12 +369,15 @@ class PlanBuilder {
   /// The norm before a block, which also adds what the block before has left in Buf::kBranch.
   /// Without a gain there is no norm.
   void norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms);
+  void mixed_norm(const Vector* gain, int64_t layer, Forms forms);
   void mlp_norm(const LayerWeights& w, int64_t layer, const MlpOptions& options, Forms forms);
   void mlp_down(const LayerWeights& w, int64_t layer, const MlpOptions& options);
   void product(const char* name, int64_t layer, Buf in,
                std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
   Step& gather(int64_t layer);
   void attend(const AttentionSpec& spec, int64_t layer);
+  AttentionSpec window_spec(const LayerWeights& w, int64_t layer);
+  void attend_window(const LayerWeights& w, int64_t layer, const AttentionSpec& spec);
   IndexSpec indexer(const LayerWeights& w, int64_t layer, const AttentionSpec& spec, int64_t column) const;
   void select(const IndexSpec& index, int64_t layer);
   /// What comes before has made the state of the layer.
@@ -366,6 +402,10 @@ class PlanBuilder {
   KernelFinder& finder_;
   Plan& plan_;
   Status status_ = Ok{};
+  struct Mixing {
+    const Matrix* w = nullptr;
+    const Vector *base = nullptr, *scale = nullptr;
+  } mixing_;
   int64_t last_with_state_ = 0;  ///< The last layer that has a state of its own: behind it only output rows go on.
   bool branch_pending_ = false, parallel_pending_ = false;
   const Vector *branch_bias_ = nullptr, *parallel_bias_ = nullptr;

@@ -42,7 +42,14 @@ std::vector<Unit> units_of(const Weights& weights) {
                                  &w.decay,
                                  &w.decay_down,
                                  &w.state_gate_down,
-                                 &w.beta_decay});
+                                 &w.beta_decay,
+                                 &w.attn_mix,
+                                 &w.ffn_mix,
+                                 &w.compress_kv,
+                                 &w.compress_gate,
+                                 &w.index_compress_kv,
+                                 &w.index_compress_gate,
+                                 &w.out_down});
     add(Unit::Kind::kFeedForward, {&w.gate_up, &w.gate, &w.up, &w.down});
   }
   for (const Matrix& part : weights.output_parts) {

@@ -66,6 +66,15 @@ struct LayerWeights {
   Matrix v_up;  ///< [heads * value, latent]
   Matrix index_q, index_k, index_weights;  ///< Of an indexer: [heads * dim, q latent], [dim, model], [heads, model].
   Vector index_k_norm, b_index_k_norm;
+  // Of attention over compressed rows: values and scores of a row's channels, the scores of positions in it, its norm;
+  // the same of an indexer's keys; and the way out of each group of heads, [groups * latent, heads' values].
+  Matrix compress_kv, compress_gate, index_compress_kv, index_compress_gate;
+  Vector compress_ape, compress_norm, index_compress_ape, index_compress_norm;
+  Matrix out_down;
+  // Of residual streams: what decides how they are mixed for attention and for the feed-forward, [factors, streams *
+  // dim], and offsets and factors of that.
+  Matrix attn_mix, ffn_mix;
+  Vector attn_mix_base, attn_mix_scale, ffn_mix_base, ffn_mix_scale;
   Matrix kv_up;  ///< Both as one, [heads * (unrotated + value), latent]; k_up is then made from it, and v_up empty.
   // Of layers with a state of fixed size; q, k and v come out of `wqkv`, and `wo` is the way back.
   Matrix state_gate;                   ///< [v of all heads, dim]
@@ -83,7 +92,8 @@ struct LayerWeights {
   Vector b_gate, b_up, b_down;
   Matrix router;
   Vector b_router;
-  Vector selection_bias;  ///< Decides with the scores which experts are chosen; no part of their weights.
+  Vector selection_bias;   ///< Decides with the scores which experts are chosen; no part of their weights.
+  Vector expert_of_token;  ///< [vocabulary, experts used], whole numbers: in place of a choice.
   ExpertMatrix expert_gate, expert_up, expert_down;
   ExpertVector b_expert_gate, b_expert_up, b_expert_down;
   Matrix shared_gate, shared_up, shared_down;
@@ -101,6 +111,8 @@ struct Weights {
   /// there.
   std::vector<Matrix> output_parts;
   Vector output_norm, b_output_norm, output_bias;
+  Matrix head_mix;  ///< Of residual streams, behind the last layer: [streams, streams * dim].
+  Vector head_mix_base, head_mix_scale;
   Vector rope_factors, rope_long, rope_short;  ///< [rope_dims / 2] divisors of the rotation frequencies.
   std::vector<LayerWeights> layers;
   bool tied = false;

@@ -7,24 +7,24 @@
 namespace stoker::model {
 
 extern const Arch kApertus, kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR,
-    kDeepseek, kDeepseek2, kDeepseek32, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe, kFalcon, kGemma,
-    kGemma2, kGemma3, kGemma4, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite, kGraniteHybrid,
-    kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kKimiLinear, kLfm2, kLfm2Moe, kLlama, kMimo2,
-    kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2,
-    kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen35, kQwen35Moe, kQwen3Next, kQwen3Vl, kQwen3VlMoe, kSeedOss, kSmolLm3,
-    kStableLm, kStarCoder, kStarCoder2, kXverse;
+    kDeepseek, kDeepseek2, kDeepseek32, kDeepseek4, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe,
+    kFalcon, kGemma, kGemma2, kGemma3, kGemma4, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite,
+    kGraniteHybrid, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kKimiLinear, kLfm2, kLfm2Moe,
+    kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3,
+    kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen35, kQwen35Moe, kQwen3Next, kQwen3Vl,
+    kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
 
 namespace {
 constexpr const Arch* kArchs[] = {
-    &kApertus,  &kArcee,        &kBaichuan,   &kBailingMoe, &kBailingMoe2, &kChatGlm,  &kCodeShell,     &kCohere2,
-    &kCommandR, &kDeepseek,     &kDeepseek2,  &kDeepseek32, &kDots1,       &kErnie45,  &kErnie45Moe,    &kExaone,
-    &kExaone4,  &kExaoneMoe,    &kFalcon,     &kGemma,      &kGemma2,      &kGemma3,   &kGemma4,        &kGlm4,
-    &kGlm4Moe,  &kGlmDsa,       &kGpt2,       &kGptNeoX,    &kGptOss,      &kGranite,  &kGraniteHybrid, &kGraniteMoe,
-    &kHunyuan3, &kHunyuanDense, &kHunyuanMoe, &kInternLm2,  &kKimiLinear,  &kLfm2,     &kLfm2Moe,       &kLlama,
-    &kMimo2,    &kMiniCpm,      &kMinimaxM2,  &kMistral3,   &kMistral4,    &kNemotron, &kOlmo2,         &kOlmoe,
-    &kOrion,    &kPhi2,         &kPhi3,       &kPhiMoe,     &kQwen,        &kQwen2,    &kQwen2Moe,      &kQwen2Vl,
-    &kQwen3,    &kQwen35,       &kQwen35Moe,  &kQwen3Moe,   &kQwen3Next,   &kQwen3Vl,  &kQwen3VlMoe,    &kSeedOss,
-    &kSmolLm3,  &kStableLm,     &kStarCoder,  &kStarCoder2, &kXverse};
+    &kApertus,    &kArcee,    &kBaichuan,     &kBailingMoe, &kBailingMoe2, &kChatGlm,    &kCodeShell, &kCohere2,
+    &kCommandR,   &kDeepseek, &kDeepseek2,    &kDeepseek32, &kDeepseek4,   &kDots1,      &kErnie45,   &kErnie45Moe,
+    &kExaone,     &kExaone4,  &kExaoneMoe,    &kFalcon,     &kGemma,       &kGemma2,     &kGemma3,    &kGemma4,
+    &kGlm4,       &kGlm4Moe,  &kGlmDsa,       &kGpt2,       &kGptNeoX,     &kGptOss,     &kGranite,   &kGraniteHybrid,
+    &kGraniteMoe, &kHunyuan3, &kHunyuanDense, &kHunyuanMoe, &kInternLm2,   &kKimiLinear, &kLfm2,      &kLfm2Moe,
+    &kLlama,      &kMimo2,    &kMiniCpm,      &kMinimaxM2,  &kMistral3,    &kMistral4,   &kNemotron,  &kOlmo2,
+    &kOlmoe,      &kOrion,    &kPhi2,         &kPhi3,       &kPhiMoe,      &kQwen,       &kQwen2,     &kQwen2Moe,
+    &kQwen2Vl,    &kQwen3,    &kQwen35,       &kQwen35Moe,  &kQwen3Moe,    &kQwen3Next,  &kQwen3Vl,   &kQwen3VlMoe,
+    &kSeedOss,    &kSmolLm3,  &kStableLm,     &kStarCoder,  &kStarCoder2,  &kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -294,6 +294,30 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.n_state_heads * config.state_v_dim;
     case Dim::kStateIn:
       return config.conv_channels() + config.n_state_heads * config.state_v_dim;
+    case Dim::kStreams:
+      return config.n_streams;
+    case Dim::kStreamsModel:
+      return config.n_streams * config.dim;
+    case Dim::kMixes:
+      return config.n_streams * (config.n_streams + 2);
+    case Dim::kMixScales:
+      return 3;
+    case Dim::kRatio:
+      return config.ratio_of(layer);
+    case Dim::kCompressed:
+      return config.k_dim * (ModelConfig::overlaps(config.ratio_of(layer)) ? 2 : 1);
+    case Dim::kIndexCompressed:
+      return config.index_dim * (ModelConfig::overlaps(config.ratio_of(layer)) ? 2 : 1);
+    case Dim::kOutGroups:
+      return config.out_groups;
+    case Dim::kOutLatent:
+      return config.out_latent_dim;
+    case Dim::kOutLatents:
+      return config.out_groups * config.out_latent_dim;
+    case Dim::kGroupOut:
+      return config.n_heads[layer] * config.v_dim / config.out_groups;
+    case Dim::kUsedExperts:
+      return config.n_used_experts;
     case Dim::kOne:
       return 1;
     case Dim::kRopePairs:

@@ -103,6 +103,18 @@ enum class Dim {
   kStateValue,  ///< Of one head.
   kStateInner,  ///< Of all heads.
   kStateIn,     ///< q, k, v and gates of all heads.
+  kStreams,
+  kStreamsModel,  ///< Of all residual streams.
+  kMixes,         ///< Numbers that mix them, and
+  kMixScales,     ///< factors of these.
+  kRatio,         ///< Positions of a compressed row; this and the next two of a layer that has such.
+  kCompressed,    ///< Values that it is made of, for each of them.
+  kIndexCompressed,
+  kOutGroups,
+  kOutLatent,   ///< Of a group of heads.
+  kOutLatents,  ///< Of all groups.
+  kGroupOut,    ///< Outputs of the heads of a group.
+  kUsedExperts,
   kOne,
 };
 
@@ -123,6 +135,9 @@ enum class Need {
   kLayerInputs,         ///< Required where layers have inputs of their own.
   kExpertsUnlessFused,  ///< As kExperts, unless ffn_gate_up_exps is there: of each expert the rows of gate, then of up.
   kIndexer,             ///< Required in a layer that has an indexer, unknown in others.
+  kCompressed,          ///< Required in a layer with compressed rows, unknown in others.
+  kHashed,              ///< Required in a layer whose experts are looked up by token: the numbers of experts, I32.
+  kUnhashed,            ///< Required in a layer whose experts are not, unknown in the former.
   kUnlessStateIn,       ///< Required unless ssm_in is there.
 };
 
@@ -137,7 +152,7 @@ struct TensorSpec {
                ExpertVector LayerWeights::*>
       slot;
   Dim rows;
-  Dim cols = Dim::kModel;  ///< Of matrices only; of a vector kHead, kTaps, kGroupInner.
+  Dim cols = Dim::kModel;  ///< Of matrices only; of a vector those of is_of_vectors.
   Need need = Need::kRequired;
   Dim stack = Dim::kOne;  ///< So many matrices, [stack, rows, cols], that are used as one of stack * rows rows.
   Layers layers = Layers::kAll;
@@ -210,6 +225,9 @@ inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   if (need == Need::kLayerInputs) return config.layer_input_dim > 0;
   if (need == Need::kExpertsUnlessFused) return config.has_experts(layer);
   if (need == Need::kIndexer) return config.has_indexer(layer);
+  if (need == Need::kCompressed) return config.ratio_of(layer) > 0;
+  if (need == Need::kHashed) return layer < config.n_hash_layers;
+  if (need == Need::kUnhashed) return layer >= config.n_hash_layers;
   if (need == Need::kQLatent) return config.q_latent_dim > 0;
   if (need == Need::kQPlain) return config.q_latent_dim == 0;
   if (need == Need::kShared) return config.has_experts(layer) && config.shared_width() > 0;
@@ -221,11 +239,15 @@ inline bool may_have(const TensorSpec& spec, const ModelConfig& config, int64_t 
   return may_have(spec.need, config, layer);
 }
 
+/// Columns of the vectors that have any.
+constexpr bool is_of_vectors(Dim cols) {
+  return cols == Dim::kHead || cols == Dim::kTaps || cols == Dim::kGroupInner || cols == Dim::kCompressed ||
+         cols == Dim::kIndexCompressed || cols == Dim::kUsedExperts;
+}
 /// Whether the shape of a tensor has columns.
 inline bool has_cols(const TensorSpec& spec) {
   return std::holds_alternative<Matrix LayerWeights::*>(spec.slot) ||
-         std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) || spec.cols == Dim::kHead ||
-         spec.cols == Dim::kTaps || spec.cols == Dim::kGroupInner;
+         std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) || is_of_vectors(spec.cols);
 }
 
 /// For `finish` of families with recurrent layers: sizes that the kernels run, and attention in one layer at least.

@@ -251,6 +251,7 @@ void activate(const Step& step, Exec& exec, Worker& worker) noexcept {
     float* up = exec.row(Buf::kWaveUp, row);
     if (moe.gate_bias) t.add(gate, moe.gate_bias->of(part.expert), moe.ff, gate);
     if (moe.up_bias) t.add(up, moe.up_bias->of(part.expert), moe.ff, up);
+    limit_gate(step.limit, gate, up, moe.ff);
     act(gate, up, moe.ff, gate);
     quantize(t, job, row, row + 1);
     if (experts.bad[row] == 0) continue;

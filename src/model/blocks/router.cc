@@ -28,6 +28,18 @@ void find_largest(const T* x, int64_t n_all, int64_t n, int32_t* found) noexcept
 
 double sigmoid(double x) noexcept { return 1 / (1 + math::exp(-x)); }
 
+double sqrt_softplus(double x) noexcept {
+  if (x > 30) return math::sqrt(x);
+  const double e = math::exp(x);
+  return math::sqrt(e < 1e-5 ? e - e * e / 2 : math::log(1 + e));  // log(1 + e) would lose the digits of a small e
+}
+
+/// Of gatings that look at each logit by itself.
+bool is_single(Gating gating) noexcept { return gating == Gating::kSigmoid || gating == Gating::kSqrtSoftplus; }
+double share_of(Gating gating, double logit) noexcept {
+  return gating == Gating::kSigmoid ? sigmoid(logit) : sqrt_softplus(logit);
+}
+
 /// What the experts are chosen by, where it is not the logits themselves.
 void score(const float* logits, const MoeSpec& moe, double* scores) noexcept {
   const Gating gating = moe.routing.gating;
@@ -41,7 +53,7 @@ void score(const float* logits, const MoeSpec& moe, double* scores) noexcept {
   for (int64_t e = 0; e < moe.n_experts; ++e) {
     const auto logit = static_cast<double>(logits[e]);
     if (gating == Gating::kSoftmax) scores[e] /= sum;
-    if (gating == Gating::kSigmoid) scores[e] = sigmoid(logit);
+    if (is_single(gating)) scores[e] = share_of(gating, logit);
     if (gating == Gating::kSoftmaxOfChosen) scores[e] = logit;
     if (bias) scores[e] += static_cast<double>(bias->data[e]);
   }
@@ -88,9 +100,10 @@ void weigh(const float* logits, const MoeSpec& moe, const int32_t* chosen, float
   for (int64_t i = 1; i < moe.n_used; ++i) best = std::max(best, logits[chosen[i]]);
   const auto value = [&](int64_t expert) {
     const auto logit = static_cast<double>(logits[expert]);
-    return routing.gating == Gating::kSigmoid ? sigmoid(logit) : math::exp(logit - static_cast<double>(best));
+    if (is_single(routing.gating)) return share_of(routing.gating, logit);
+    return math::exp(logit - static_cast<double>(best));
   };
-  double of_chosen = 0, sum = routing.gating == Gating::kSigmoid ? 1 : 0;
+  double of_chosen = 0, sum = is_single(routing.gating) ? 1 : 0;
   for (int64_t i = 0; i < moe.n_used; ++i) of_chosen += value(chosen[i]);
   if (routing.gating == Gating::kSoftmaxOfChosen) sum = of_chosen;
   if (routing.gating == Gating::kSoftmax) {
@@ -118,7 +131,7 @@ void route_row(const Step& step, Exec& exec, int64_t r) noexcept {
   Experts& experts = *exec.experts;
   const int64_t of_call = exec.row0 + r;
   int32_t* chosen = experts.expert + of_call * moe.n_used;
-  choose_experts(logits, moe, chosen);
+  choose_experts(logits, moe, exec.tokens[exec.token(r)], chosen);
   weigh(logits, moe, chosen, experts.weight + of_call * moe.n_used);
   if (moe.shared) experts.shared_weight[of_call] = weight_of_shared(moe, logits);
 }
@@ -136,7 +149,12 @@ void keep_row(const Step& step, Exec& exec, int64_t r) noexcept {
 
 }  // namespace
 
-void choose_experts(const float* logits, const MoeSpec& moe, int32_t* chosen) noexcept {
+void choose_experts(const float* logits, const MoeSpec& moe, int32_t token, int32_t* chosen) noexcept {
+  if (moe.routing.expert_of_token) {
+    const float* of_token = moe.routing.expert_of_token->data + token * moe.n_used;
+    std::transform(of_token, of_token + moe.n_used, chosen, [](float id) { return static_cast<int32_t>(id); });
+    return;
+  }
   if (!moe.routing.selection_bias && moe.routing.n_groups == 1) {
     return find_largest(logits, moe.n_experts, moe.n_used, chosen);
   }

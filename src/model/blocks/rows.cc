@@ -10,6 +10,7 @@ namespace {
 
 void add_branch(const Step& step, Exec& exec, int64_t r) noexcept {
   const kernels::Table& t = *exec.table;
+  if (step.mix.n_streams > 1) return add_to_streams(step, exec, r);
   const int64_t dim = exec.plan->config->dim;
   float* residual = exec.row(Buf::kResidual, r);
   float* branch = exec.row(Buf::kBranch, r);
@@ -56,6 +57,13 @@ GateFn gate_of(const kernels::Table& table, Activation activation) noexcept {
       break;  // Of a feed-forward block without a gate only.
   }
   return nullptr;
+}
+
+void limit_gate(float limit, float* gate, float* up, int64_t n) noexcept {
+  if (limit == 0) return;
+  // What is no number stays so.
+  for (int64_t i = 0; i < n; ++i) gate[i] = gate[i] > limit ? limit : gate[i];
+  for (int64_t i = 0; i < n; ++i) up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
 }
 
 void quantize(const kernels::Table& table, const Quantize& job, int64_t begin, int64_t end) noexcept {
@@ -153,6 +161,7 @@ void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     look_up(step, exec, *step.targets[0].w, exec.embedding, r, window, x);
     if (config.embedding_scale != 0) exec.table->scale(x, config.embedding_scale, config.dim, x);
     if (step.positions) add_position(step, exec, r);
+    for (int64_t i = 1; i < config.n_streams; ++i) std::copy_n(x, config.dim, x + i * config.dim);
     for (size_t i = 0; i < exec.plan->ropes.size(); ++i) {
       exec.plan->ropes[i].at(exec.positions[r], exec.rope_cos[i] + r * exec.rope_stride,
                              exec.rope_sin[i] + r * exec.rope_stride);
@@ -211,6 +220,7 @@ void gated_act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     float* up = step.fused ? gate + step.k : exec.row(step.up, r) + step.up_column;
     add_vector(t, step.gate_bias, gate);
     add_vector(t, step.up_bias, up);
+    limit_gate(step.limit, gate, up, step.k);
     act(gate, up, step.k, gate);
     quantize_rows(step, exec, r, r + 1);
   }
@@ -236,9 +246,10 @@ void act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 
 namespace {
 
-void move_layer_inputs(Exec& exec, int64_t to, int64_t from) noexcept {
-  const auto bytes = static_cast<size_t>(exec.stride(Buf::kLayerInputs)) * sizeof(float);
-  if (bytes > 0 && to != from) std::memcpy(exec.row(Buf::kLayerInputs, to), exec.row(Buf::kLayerInputs, from), bytes);
+/// Of what a row has beside its residual.
+void move_row(Exec& exec, Buf buf, int64_t to, int64_t from) noexcept {
+  const auto bytes = static_cast<size_t>(exec.stride(buf)) * sizeof(float);
+  if (bytes > 0 && to != from) std::memcpy(exec.row(buf, to), exec.row(buf, from), bytes);
 }
 
 }  // namespace
@@ -248,12 +259,13 @@ void gather_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   // needed: not of this chunk, nor of a later one.
   float* const first = exec.row(Buf::kResidual, exec.out0 - exec.row0);
   if (worker.index() == 0) {
-    const auto bytes = static_cast<size_t>(exec.plan->config->dim) * sizeof(float);
+    const ModelConfig& config = *exec.plan->config;
+    const auto bytes = static_cast<size_t>(config.n_streams * config.dim) * sizeof(float);
     for (int64_t i = 0; i < exec.n_outputs; ++i) {
       const int64_t from = exec.output_rows[i] - exec.row0;
       float* to = first + i * exec.stride(Buf::kResidual);
       if (to != exec.row(Buf::kResidual, from)) std::memcpy(to, exec.row(Buf::kResidual, from), bytes);
-      move_layer_inputs(exec, exec.out0 - exec.row0 + i, from);
+      for (Buf buf : {Buf::kLayerInputs, Buf::kMix}) move_row(exec, buf, exec.out0 - exec.row0 + i, from);
       if (step.gathered && from != i) {
         std::memcpy(exec.row(step.in, i), exec.row(step.in, from), static_cast<size_t>(step.k) * sizeof(float));
       }
@@ -262,7 +274,7 @@ void gather_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   }
   worker.barrier();  // nobody may see the new number of rows before all have left the step before
   if (worker.index() == 0) {
-    for (Buf buf : {Buf::kResidual, Buf::kParallel, Buf::kShared, Buf::kExpertIn, Buf::kLayerInputs}) {
+    for (Buf buf : {Buf::kResidual, Buf::kMix, Buf::kParallel, Buf::kShared, Buf::kExpertIn, Buf::kLayerInputs}) {
       exec.buffers[static_cast<size_t>(buf)] += (exec.out0 - exec.row0) * exec.stride(buf);
     }
     exec.row0 = exec.out0;

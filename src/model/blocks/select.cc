@@ -5,6 +5,7 @@
 // shared among workers. The set does not depend on how it was cut.
 #include <algorithm>
 
+#include "base/checked.h"
 #include "model/blocks/tile_rows.h"
 #include "model/blocks/top_positions.h"
 
@@ -22,12 +23,16 @@ int64_t tiles_of(int64_t positions) { return (positions + kTile - 1) / kTile; }
 struct Group {
   int64_t row0, n, position0;
   const std::byte* const* tiles;
-  int64_t first;  ///< Of its rows, in the round.
-  int64_t end() const { return position0 + n; }
+  int64_t first;    ///< Of its rows, in the round.
+  int64_t end = 0;  ///< What its last row may see.
 };
+
+/// How many keys a query at this position may see, where each stands for so many positions.
+int64_t seen_at(int64_t position, int64_t ratio) noexcept { return (position + 1) / ratio; }
 
 /// The rows that are worked on together.
 struct Round {
+  int64_t ratio;
   Group groups[kRows];
   int n_groups = 0;
   int64_t n_rows = 0, longest = 0;
@@ -39,7 +44,8 @@ struct Round {
     group.n = n;
     group.first = n_rows;
     n_rows += n;
-    longest = std::max(longest, group.end());
+    group.end = seen_at(group.position0 + n - 1, ratio);
+    longest = std::max(longest, group.end);
     return n;
   }
 };
@@ -56,7 +62,7 @@ class Selection {
       worker_.barrier();
       keep_best(round, begin);
     }
-    round = {};
+    round = {.ratio = round.ratio, .groups = {}};
   }
 
  private:
@@ -69,7 +75,7 @@ class Selection {
 
   /// Tiles of the stretch that the group's rows could see.
   static Range tiles(const Group& group, int64_t begin) {
-    return {begin / kTile, std::max(begin / kTile, tiles_of(std::min(group.end(), begin + kStretch)))};
+    return {begin / kTile, std::max(begin / kTile, tiles_of(std::min(group.end, begin + kStretch)))};
   }
 
   void score(const Round& round, int64_t begin) {
@@ -92,6 +98,21 @@ class Selection {
 
   void score(const Group& group, int64_t begin, Range tiles) const {
     const IndexSpec& index = step_.indexer;
+    if (index.keys.ratio <= 1) return score_tiles(group, begin, tiles, group.tiles);
+    // A tile of keys lies in several pages.
+    const int64_t in_page = RowPlace::in_page(index.keys.ratio), n_pages = kTile / in_page;
+    std::byte* const tile = exec_.worker_scratch(worker_) +
+                            round_up<int64_t>(kernels::index_scratch_bytes(static_cast<int>(index.dim)), 64);
+    for (int64_t t = tiles.begin; t < tiles.end; ++t) {
+      const int64_t n_there = std::min(n_pages, (group.end - t * kTile + in_page - 1) / in_page);
+      gather_index_keys(index, exec_.plan->kv.type, group.tiles + t * n_pages, n_there, tile);
+      const std::byte* const only = tile;
+      score_tiles(group, begin - t * kTile, {0, 1}, &only);
+    }
+  }
+
+  void score_tiles(const Group& group, int64_t begin, Range tiles, const std::byte* const* pages) const {
+    const IndexSpec& index = step_.indexer;
     exec_.table->index_scores({.type = exec_.plan->kv.type,
                                .dim = static_cast<int>(index.dim),
                                .n_heads = static_cast<int>(index.n_heads),
@@ -100,8 +121,8 @@ class Selection {
                                .q_stride = exec_.stride(Buf::kGate),
                                .weights = exec_.row(Buf::kDown, group.row0) + index.weight_column,
                                .weight_stride = exec_.stride(Buf::kDown),
-                               .pages = group.tiles,
-                               .k_offset = index.keys.k_offset(0),
+                               .pages = pages,
+                               .k_offset = pages == group.tiles ? index.keys.k_offset(0) : 0,
                                .tile_begin = tiles.begin,
                                .tile_end = tiles.end,
                                .scores = scores(group.first) + tiles.begin * kTile - begin,
@@ -115,7 +136,7 @@ class Selection {
       int g = 0;
       while (i >= round.groups[g].first + round.groups[g].n) ++g;
       const Group& group = round.groups[g];
-      const int64_t row = group.row0 + i - group.first, end = group.position0 + i - group.first + 1;
+      const int64_t row = group.row0 + i - group.first, end = seen_at(group.position0 + i - group.first, round.ratio);
       const int64_t n = std::min(end - begin, kStretch);
       if (n <= 0) return;
       if (begin == 0) state(i) = {};
@@ -144,22 +165,22 @@ void index_query_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* q = exec.row(Buf::kGate, r);
     for (int64_t head = 0; head < step.indexer.n_heads; ++head) {
-      rotate_head(step.indexer.rotation, exec, r, q + head * step.indexer.dim);
+      rotate_head(step.indexer.rotation, exec, r, q + head * step.indexer.dim + step.indexer.first_turned);
     }
   }
 }
 
 void select_step(const Step& step, Exec& exec, Worker& worker) noexcept {
-  const int64_t most = step.indexer.most_seen;
+  const int64_t most = step.indexer.most_seen, ratio = std::max<int64_t>(1, step.indexer.keys.ratio);
   Selection selection(step, exec, worker);
-  Round round;
+  Round round{.ratio = ratio, .groups = {}};
   for (const RowSpan& span : step.outputs_only ? exec.output_spans : exec.spans) {
     // Rows that may see everything so far do.
-    const int64_t n_whole = std::clamp<int64_t>(most - span.position0, 0, span.n);
+    const int64_t n_whole = std::clamp<int64_t>((most + 1) * ratio - 1 - span.position0, 0, span.n);
     const Range whole = worker.share(n_whole);
     for (int64_t i = whole.begin; i < whole.end; ++i) {
       int32_t* selected = exec.selected(span.q_row0 + i);
-      for (int64_t p = 0; p <= span.position0 + i; ++p) selected[p] = static_cast<int32_t>(p);
+      for (int64_t p = 0; p < seen_at(span.position0 + i, ratio); ++p) selected[p] = static_cast<int32_t>(p);
     }
     for (int64_t i = n_whole; i < span.n;) {
       i += round.add(

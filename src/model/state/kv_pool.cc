@@ -13,6 +13,12 @@ using kernels::kTilePositions;
 
 namespace {
 
+/// Of what incomplete rows are made of.
+int64_t pool_bytes(int64_t ratio, int64_t dim) {
+  const int64_t floats = 3 * dim * (ModelConfig::overlaps(ratio) ? 2 : 1);
+  return round_up<int64_t>(floats * static_cast<int64_t>(sizeof(float)), 64);
+}
+
 /// Behind `bytes` in a state slot.
 KvLayout::Layer recurrent_layer(const ModelConfig& config, int64_t& bytes) {
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
@@ -23,6 +29,40 @@ KvLayout::Layer recurrent_layer(const ModelConfig& config, int64_t& bytes) {
   return layer;
 }
 
+/// Rows of a page behind those before it, and what lies in a state slot.
+KvLayout::Layer compressed_layer(const ModelConfig& config, int64_t i, KvLayout& layout) {
+  const int64_t tile = kernels::kv_tile_bytes(layout.type, static_cast<int>(config.k_dim));
+  KvLayout::Layer layer{.kind = StateKind::kWindow, .n_heads = 1, .offset = layout.page_bytes};
+  layer.ratio = config.ratios[static_cast<size_t>(i)];
+  layer.window_offset = layout.state_bytes;
+  layer.n_window_tiles = (config.window - 1 + kTilePositions - 1) / kTilePositions + 1;
+  layer.window_tile_bytes = round_up<int64_t>(tile, 64);
+  layer.pool_offset = layer.window_offset + layer.n_window_tiles * layer.window_tile_bytes;
+  layout.state_bytes = layer.pool_offset;
+  if (layer.ratio == 0) return layer;
+  layer.kind = StateKind::kCompressed;
+  // Rows of bf16 lie in pairs.
+  const int64_t rows = std::max<int64_t>(RowPlace::in_page(layer.ratio), layout.type == kernels::KvType::kBf16 ? 2 : 1);
+  layer.k_tile_bytes = round_up<int64_t>(rows * tile / kTilePositions, 64);
+  layout.page_bytes += layer.bytes();
+  layout.state_bytes += pool_bytes(layer.ratio, config.k_dim);
+  return layer;
+}
+
+/// The keys of its indexer, if it has one.
+KvLayout::Layer compressed_keys(const ModelConfig& config, int64_t i, KvLayout& layout) {
+  KvLayout::Layer keys{.kind = StateKind::kIndexKeys, .offset = layout.page_bytes};
+  if (!config.has_indexer(i)) return keys;
+  keys.n_heads = 1;
+  keys.ratio = config.ratios[static_cast<size_t>(i)];
+  const int64_t tile = kernels::kv_tile_bytes(layout.type, static_cast<int>(config.index_dim));
+  keys.k_tile_bytes = round_up<int64_t>(RowPlace::in_page(keys.ratio) * tile / kTilePositions, 64);
+  keys.pool_offset = layout.state_bytes;
+  layout.page_bytes += keys.bytes();
+  layout.state_bytes += pool_bytes(keys.ratio, config.index_dim);
+  return keys;
+}
+
 }  // namespace
 
 KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
@@ -31,6 +71,11 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
   for (int64_t i = 0; i < config.n_layers; ++i) {
     if (const int64_t donor = config.kv_layer(i); donor != i) {
       layout.layers.push_back(layout.layers[static_cast<size_t>(donor)]);
+      continue;
+    }
+    if (!config.ratios.empty()) {
+      layout.layers.push_back(compressed_layer(config, i, layout));
+      layout.index_keys.push_back(compressed_keys(config, i, layout));
       continue;
     }
     if (config.is_recurrent(i)) {

@@ -22,6 +22,8 @@ enum class StateKind {
   kLatent,      ///< One row for all heads: a latent, whose values are also read as V, and the rotated part of the keys.
   kLatentRows,  ///< The same, but as rows (a V tile): single positions are read.
   kIndexKeys,   ///< A key of the indexer that says which. Beside the latents of its layer, in the same page.
+  kCompressed,  ///< Rows that each stand for several positions; single positions for the length of a window only.
+  kWindow,      ///< Nothing but the latter.
   kRecurrent,   ///< Nothing of a position: what a convolution and a recurrence have made of all of them.
 };
 
@@ -33,6 +35,17 @@ struct StateTraits {
   int64_t bytes_per_position = 0;
   int64_t bytes_per_sequence = 0;    ///< However long it is.
   int64_t bytes_per_checkpoint = 0;  ///< And for each checkpoint that it keeps, and each snapshot.
+};
+
+/// Where a row that stands for `ratio` positions lies: in the page of the last of them.
+struct RowPlace {
+  int64_t page;
+  int row;  ///< Of those in the page.
+  /// Rows of so many positions that a page has room for.
+  static constexpr int64_t in_page(int64_t ratio) { return std::max<int64_t>(1, kernels::kTilePositions / ratio); }
+  static constexpr RowPlace of(int64_t index, int64_t ratio) {
+    return {((index + 1) * ratio - 1) / kernels::kTilePositions, static_cast<int>(index % in_page(ratio))};
+  }
 };
 
 /// Where the state of each layer lies inside a page. A page holds 64 positions of all layers: for each layer and
@@ -47,6 +60,12 @@ struct KvLayout {
     int64_t k_offset(int64_t head) const { return offset + head * (k_tile_bytes + v_tile_bytes); }
     int64_t v_offset(int64_t head) const { return k_offset(head) + (v_tile_bytes > 0 ? k_tile_bytes : 0); }
     int64_t bytes() const { return n_heads * (k_tile_bytes + v_tile_bytes); }
+    // Of a compressed layer. A row of `ratio` positions lies in the page of the last of these (RowPlace); keys of an
+    // indexer as a part of a K tile. In a state slot: V tiles, position p in tile p / 64 mod n_window_tiles; and what
+    // the rows that are not complete are made of so far, f32 [2 where rows overlap][max, sum, values][dim].
+    int64_t ratio = 0;
+    int64_t window_offset = 0, n_window_tiles = 0, window_tile_bytes = 0;
+    int64_t pool_offset = 0;
     // Of a recurrent layer, in a state slot.
     int64_t conv_offset = 0;   ///< f32 [taps - 1][channels]
     int64_t state_offset = 0;  ///< f32 [heads][v_dim / 16][k_dim][16]
