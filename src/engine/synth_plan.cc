@@ -115,6 +115,9 @@ void SynthPlan::add(const std::string& name, std::vector<int64_t> dims, bool is_
   SynthTensor tensor{name, TensorType::kF32, std::move(dims), Content::kVector};
   if (is_matrix) {
     describe_matrix(tensor);
+  } else if (name.ends_with(".ffn_gate_tid2eid.weight")) {
+    tensor.content = Content::kExpertIds;
+    tensor.type = TensorType::kI32;
   } else if (router_bias_ && name.ends_with(".ffn_gate_inp.bias")) {
     tensor.content = Content::kRouterBias;
   } else {
@@ -221,6 +224,20 @@ void SynthPlan::fill_router(const SynthTensor& tensor, Range rows, std::span<std
   }
 }
 
+/// Of each token as many different ones as it goes to.
+void SynthPlan::fill_expert_ids(const SynthTensor& tensor, SynthRandom random, std::span<std::byte> out) const {
+  const auto n_used = static_cast<size_t>(config.n_used_experts);
+  std::vector<int32_t> row(n_used);
+  for (size_t at = 0; at < out.size(); at += tensor.row_bytes) {
+    for (size_t i = 0; i < n_used;) {
+      row[i] = static_cast<int32_t>(random.next() % static_cast<uint64_t>(config.n_experts));
+      const auto end = row.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::find(row.begin(), end, row[i]) == end) ++i;
+    }
+    std::memcpy(out.data() + at, row.data(), tensor.row_bytes);
+  }
+}
+
 void SynthPlan::fill(const SynthTensor& tensor, int64_t chunk, std::span<std::byte> out) const {
   SynthRandom random(options.seed, tensor.name, static_cast<uint64_t>(chunk - tensor.first_chunk));
   switch (tensor.content) {
@@ -230,6 +247,8 @@ void SynthPlan::fill(const SynthTensor& tensor, int64_t chunk, std::span<std::by
       tensor.blocks->fill(random, out);
       for (size_t at = 0; at < out.size(); at += tensor.row_bytes) std::copy(mark_.begin(), mark_.end(), &out[at]);
       return;
+    case Content::kExpertIds:
+      return fill_expert_ids(tensor, random, out);
     case Content::kRouter:
       return fill_router(tensor, tensor.rows_of(chunk), out);
     case Content::kRouterBias: {

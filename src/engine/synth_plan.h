@@ -17,7 +17,7 @@
 namespace stoker::engine {
 
 struct SynthTensor {
-  enum class Content { kBlocks, kMarkedBlocks, kVector, kRouter, kRouterBias };
+  enum class Content { kBlocks, kMarkedBlocks, kVector, kRouter, kRouterBias, kExpertIds };
 
   std::string name;
   gguf::TensorType type;
@@ -65,6 +65,7 @@ struct SynthPlan {
   void prepare_routers();
   void mark_embeddings();
   std::vector<float> mean_logits(const SynthTensor& tensor) const;
+  void fill_expert_ids(const SynthTensor& tensor, SynthRandom random, std::span<std::byte> out) const;
   void fill_router(const SynthTensor& tensor, Range rows, std::span<std::byte> out) const;
 
   bool router_bias_ = false;       ///< The family's routers have one.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/str_cat.h"
+#include "engine/synth_deepseek4.h"
 
 namespace stoker::engine {
 namespace {
@@ -535,6 +536,22 @@ constexpr SynthShape kShapes[] = {
      kSelectionUntied},
     {"deepseek-v3.2", "deepseek32", "deepseek-v3", 129280, 61, 7168, 18432, 128, 1, 192, k160K, 1e4, 1e-6, kV32,
      kSelectionUntied},
+    {"deepseek-v4-flash",
+     "deepseek4",
+     "deepseek-v3",
+     129280,
+     43,
+     4096,
+     2048,
+     64,
+     1,
+     512,
+     1048576,
+     1e4,
+     1e-6,
+     kV4Flash,
+     {},
+     "mxfp4"},
     {"glm-5", "glm-dsa", "glm4", 154880, 78, 6144, 12288, 64, 1, 256, 202752, 1e6, 1e-5, kGlm5, kSelectionUntied},
     {"glm-5.2", "glm-dsa", "glm4", 154880, 78, 6144, 12288, 64, 1, 256, 1048576, 8e6, 1e-5, kGlm5, kSelectionUntied},
     {"qwen3-next-80b-a3b", "qwen3next", "qwen2", 151936, 48, 2048, 5120, 16, 2, 256, k256K, 1e7, 1e-6, kQwen3Next,
@@ -640,6 +657,7 @@ constexpr SynthShape kShapes[] = {
     {"tiny-kimi-linear", "kimi-linear", "gpt-2", 512, 4, 256, 512, 4, 1, 64, k4K, 1e4, 1e-5, kTinyKimiLinear},
     {"tiny-deepseek2", "deepseek2", "gpt-2", 512, 2, 256, 512, 4, 1, 64, k4K, 1e4, 1e-6, kTinyLatent, kUntied},
     {"tiny-deepseek32", "deepseek32", "gpt-2", 512, 2, 256, 512, 4, 1, 64, k4K, 1e4, 1e-6, kTinyIndexed, kUntied},
+    {"tiny-deepseek4", "deepseek4", "gpt-2", 512, 2, 256, 512, 4, 1, 64, k4K, 1e4, 1e-6, kTinyV4},
     {"tiny-glm-dsa", "glm-dsa", "gpt-2", 512, 2, 256, 512, 4, 1, 64, k4K, 1e4, 1e-6, kTinyIndexed, kUntied},
     {"tiny-mistral4", "mistral4", "gpt-2", 512, 2, 256, 512, 4, 1, 64, k4K, 1e4, 1e-6, kTinyLatent, kUntied},
     {"tiny-ernie4_5", "ernie4_5", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},

@@ -33,7 +33,9 @@ SHORT = (
     # Heads of two sizes, shared keys, inputs of layers; experts beside a dense block.
     "gemma4 gemma4-moe "
     # States of fixed size: convolution, both delta rules, a scan.
-    "qwen3next-joined kimi-linear-q8_0 granitehybrid lfm2"
+    "qwen3next-joined kimi-linear-q8_0 granitehybrid lfm2 "
+    # Several streams, rows that stand for several positions.
+    "deepseek4"
 ).split()
 
 

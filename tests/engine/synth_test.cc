@@ -272,6 +272,7 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"gemma4-31b", 30.7e9},
                                                    {"deepseek-v3", 671e9},
                                                    {"deepseek-v3.2", 672e9},
+                                                   {"deepseek-v4-flash", 284e9},
                                                    {"glm-5", 744e9},
                                                    {"glm-5.2", 744e9},
                                                    {"kimi-k2", 1.026e12},

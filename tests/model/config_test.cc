@@ -90,6 +90,7 @@ TEST(Config, EachRequiredKeyIsMissed) {
     std::vector<std::string> required = {"block_count",         "context_length",       "embedding_length",
                                          "feed_forward_length", "attention.head_count", epsilon_key(arch)};
     for (const KeySpec& key : (*find_arch(arch))->keys) {
+      std::erase(required, key.key);  // a family may have its own rule for a common key
       if (key.required) required.emplace_back(key.key);
     }
     for (const std::string& key : required) {
@@ -138,7 +139,9 @@ TEST(Config, EachKeyIsCheckedForTypeAndRange) {
 
 TEST(Config, HeadsMustFit) {
   for (const std::string& arch : architectures()) {
-    if (const auto config = read(arch, {}); config && config->latent_dim > 0) continue;  // see Latents
+    if (const auto config = read(arch, {}); config && (config->latent_dim > 0 || !config->ratios.empty())) {
+      continue;  // see Latents, CompressedRowsAndStreams
+    }
     expect_refused(arch, {{"attention.head_count_kv", u32(5)}}, {"not a multiple"});
     expect_refused(arch, {{"attention.key_length", u32(20)}, {"rope.dimension_count", u32(20)}},
                    {"20", "multiples of 8"});
@@ -195,6 +198,40 @@ TEST(Config, Recurrences) {
   expect_refused("kimi-linear", {{"kda.head_dim", u32(24)}}, {"24", "multiples of 16"});
   expect_refused("kimi-linear", {{"attention.kv_lora_rank", u32(40)}}, {"40", "multiples of 16"});
   expect_refused("kimi-linear", {{"expert_weights_norm", Value{ValueType::kBool, false}}}, {"expert_weights_norm"});
+}
+
+TEST(Config, CompressedRowsAndStreams) {
+  const std::string arch = "deepseek4", ratios = "attention.compress_ratios";
+  const auto config = read(arch, {});
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->ratios, (std::vector<int64_t>{0, 4, 128, 4}));
+  EXPECT_EQ(config->index_layers, (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(config->sliding, (std::vector<bool>{true, false, false, false}));
+  EXPECT_FLOAT_EQ(config->attn_scale, 1 / std::sqrt(48.0f));
+  EXPECT_EQ(config->expert_limit, std::vector<float>(4, 2.0f));
+  EXPECT_EQ(config->shared_limit, config->expert_limit);
+  // Published files have an entry more than layers, for what drafts.
+  EXPECT_TRUE(read(arch, {{ratios, list({4, 0, 4, 128, 0})}}));
+  expect_refused(arch, {{ratios, std::nullopt}}, {arch + "." + ratios, "missing"});
+  expect_refused(arch, {{ratios, list({0, 4, 128})}}, {arch + "." + ratios, "list of 4"});
+  expect_refused(arch, {{ratios, u32(4)}}, {arch + "." + ratios, "list of 4"});
+  expect_refused(arch, {{ratios, list({0, 4, 8, 4})}}, {arch + "." + ratios, "8 of layer 2", "0, 4 and 128"});
+  expect_refused(arch, {{ratios, list({0, 0, 0, 0})}}, {arch + "." + ratios, "all 4 layers"});
+  expect_refused(arch, {{"swiglu_clamp_exp", std::nullopt}}, {"deepseek4.swiglu_clamp_exp", "missing"});
+  expect_refused(arch, {{"swiglu_clamp_exp", f32(-1)}}, {"deepseek4.swiglu_clamp_exp is -1"});
+  expect_refused(arch, {{"swiglu_clamp_shexp", list({1})}}, {"deepseek4.swiglu_clamp_shexp", "list of 4"});
+  expect_refused(arch, {{"hyper_connection.count", u32(2)}}, {"hyper_connection.count is 2", "runs 4"});
+  expect_refused(arch, {{"attention.head_count_kv", u32(2)}}, {"attention.head_count_kv is 2", "runs 1"});
+  expect_refused(arch, {{"attention.key_length", u32(40)}}, {"attention.key_length is 40", "multiples of 16"});
+  expect_refused(arch, {{"attention.value_length", u32(32)}}, {"attention.value_length is 32", "48"});
+  expect_refused(arch, {{"attention.indexer.key_length", u32(8)}}, {"indexer.key_length is 8", "16 rotated"});
+  expect_refused(arch, {{"attention.output_lora_rank", u32(12)}}, {"output_lora_rank is 12", "multiples of 16"});
+  expect_refused(arch, {{"attention.output_group_count", u32(3)}}, {"output_group_count is 3", "groups of 4 heads"});
+  expect_refused(arch, {{"expert_gating_func", u32(2)}}, {"expert_gating_func is 2", "with 4 only"});
+  // Files of the trunk may tell of layers that they do not have.
+  const auto trunk = read(arch, {{"nextn_predict_layers", u32(1)}});
+  ASSERT_TRUE(trunk) << trunk.error().message;
+  EXPECT_EQ(trunk->n_layers, 4);
 }
 
 TEST(Config, LayersThatAreRotated) {

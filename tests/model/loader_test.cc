@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <set>
 
 #include "base/str_cat.h"
@@ -121,7 +122,8 @@ TEST(Loader, EachShapeIsChecked) {
 TEST(Loader, EachTypeIsChecked) {
   for (const Arch* arch : all_archs()) {
     for (const std::string& name : required_tensors(*arch)) {
-      const std::string message = refusal_of(changed(std::string(arch->name), {name, Change::kUnknownType}));
+      const auto other = name.ends_with("tid2eid.weight") ? Change::kHalves : Change::kUnknownType;
+      const std::string message = refusal_of(changed(std::string(arch->name), {name, other}));
       EXPECT_NE(message.find(name), std::string::npos) << name << ": " << message;
       EXPECT_NE(message.find("I32"), std::string::npos) << message;
     }
@@ -133,6 +135,55 @@ TEST(Loader, SinksAreFloats) {
   EXPECT_NE(message.find("tensor blk.1.attn_sinks.weight has type F16, wanted F32"), std::string::npos) << message;
   EXPECT_EQ(message.find("BF16"), std::string::npos) << message;
   EXPECT_EQ(error_of(changed("gpt-oss", {"blk.1.attn_norm.weight", Change::kHalves})), "");
+}
+
+TEST(Loader, ExpertsOfTokensAreChecked) {
+  const std::string name = "blk.0.ffn_gate_tid2eid.weight";
+  const auto with = [&](int32_t id) {
+    const auto file = gguf::File::open(testing::tiny_path("deepseek4"));
+    gguf::Writer writer("deepseek4");
+    for (const auto& [key, value] : file->metadata()) {
+      if (key != "general.architecture") writer.add(key, value);
+    }
+    for (const auto& tensor : file->tensors()) {
+      std::vector<std::byte> bytes(tensor.bytes);
+      EXPECT_TRUE(file->read_tensor(tensor, 0, bytes));
+      if (tensor.name == name) std::memcpy(bytes.data() + 7 * sizeof(id), &id, sizeof(id));
+      EXPECT_TRUE(writer.add_tensor(tensor.name, tensor.type(), tensor.shape, bytes));
+    }
+    return error_of(*writer.bytes());
+  };
+  EXPECT_EQ(with(7), "");
+  for (const int32_t id : {8, -1, 1 << 30}) {
+    const std::string message = with(id);
+    EXPECT_NE(message.find(name + ": entry 7 is"), std::string::npos) << message;
+    EXPECT_NE(message.find("wanted 0 to 7"), std::string::npos) << message;
+  }
+}
+
+/// What the way out of groups of heads looks like in some files: a matrix for each.
+TEST(Loader, GroupsMayBeAStack) {
+  const auto file = gguf::File::open(testing::tiny_path("deepseek4"));
+  gguf::Writer writer("deepseek4");
+  for (const auto& [key, value] : file->metadata()) {
+    if (key != "general.architecture") writer.add(key, value);
+  }
+  for (const auto& tensor : file->tensors()) {
+    std::vector<std::byte> bytes(tensor.bytes);
+    EXPECT_TRUE(file->read_tensor(tensor, 0, bytes));
+    auto shape = tensor.shape;
+    if (tensor.name.ends_with("attn_output_a.weight")) shape = {2, shape[0] / 2, shape[1]};
+    EXPECT_TRUE(writer.add_tensor(tensor.name, tensor.type(), shape, bytes));
+  }
+  EXPECT_EQ(error_of(*writer.bytes()), "");
+}
+
+TEST(Loader, KeysAndValuesOfCompressedRowsHaveTypes) {
+  const auto file = gguf::File::open(testing::tiny_path("deepseek4"));
+  const auto model = Model::prepare(*file, {.kv_type = kernels::KvType::kQ8_0});
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(model.error().message.find("q8_0"), std::string::npos) << model.error().message;
 }
 
 TEST(Loader, ExpertsOfMixtralAreChecked) {

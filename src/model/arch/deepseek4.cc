@@ -15,7 +15,7 @@ constexpr double kMostSeen = 1 << 16;  // as of other families with an indexer
 constexpr KeySpec kKeys[] = {
     {.key = "attention.key_length", .field = &ModelConfig::k_dim, .required = true, .min = 1, .max = kMaxDim},
     {.key = "attention.value_length", .field = &ModelConfig::v_dim, .required = true, .min = 1, .max = kMaxDim},
-    {.key = "feed_forward_length", .field = &ModelConfig::ff_dim, .max = 1 << 24},
+    {.key = "feed_forward_length", .field = &ModelConfig::ff_dim, .min = 1, .max = 1 << 24},
     {.key = "rope.dimension_count", .field = &ModelConfig::rope_dims, .required = true, .min = 2, .max = kMaxDim},
     // Layers without compressed rows are those that "slide": they have a rotation of their own.
     {.key = "rope.freq_base", .field = &ModelConfig::rope_base_swa, .required = true, .min = 1e-3, .max = 1e15},

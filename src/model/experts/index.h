@@ -13,7 +13,7 @@ namespace stoker::model {
 enum Projection : size_t { kGate, kUp, kDown };
 inline constexpr size_t kProjections = 3;
 /// Of an entry of the index: a layer's attention and its shared expert.
-inline constexpr size_t kMostMatrices = 12;
+inline constexpr size_t kMostMatrices = 16;
 
 /// Where the matrices lie in the file that an ExpertStore reads: those of experts, or those that all tokens of a layer
 /// need, which are the index's only expert there (units_of).
