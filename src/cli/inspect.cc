@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/memory_limit.h"
 #include "base/progress.h"
@@ -130,7 +131,9 @@ nlohmann::json to_json(const Report& report, const InspectArgs& args) {
     const model::StateTraits traits = report.model->plan().kv.traits();
     out["kv_bytes_per_position"] = traits.bytes_per_position;
     out["state"] = {
-        {"kind", c.latent_dim > 0 ? "latent" : "heads"},
+        {"kind", c.latent_dim > 0    ? "latent"
+                 : !c.ratios.empty() ? "compressed"
+                                     : "heads"},
         {"bytes_per_position", traits.bytes_per_position},
         {"index_bytes_per_position", report.model->plan().kv.bytes_per_position(model::StateKind::kIndexKeys)},
         {"recurrent_layers", count_recurrent(c)},
@@ -153,6 +156,20 @@ nlohmann::json to_json(const Report& report, const InspectArgs& args) {
   return out;
 }
 
+/// Of layers with rows that stand for several positions, and the state beside these.
+std::string compressed_text(const Report& report) {
+  const std::vector<int64_t>& ratios = report.model->config().ratios;
+  const model::StateTraits traits = report.model->plan().kv.traits();
+  std::string out = "compressed     ";
+  for (const int64_t ratio : std::set<int64_t>(ratios.begin(), ratios.end())) {
+    if (ratio == 0) continue;
+    out += str_cat("rows of ", ratio, " positions in ", std::count(ratios.begin(), ratios.end(), ratio), " of ",
+                   ratios.size(), " layers, ");
+  }
+  return str_cat(out, format_bytes(static_cast<uint64_t>(traits.bytes_per_sequence)), " per sequence, ",
+                 format_bytes(static_cast<uint64_t>(traits.bytes_per_checkpoint)), " per checkpoint\n");
+}
+
 std::string to_text(const Report& report, const InspectArgs& args) {
   const gguf::File& file = *report.file;
   std::string out = str_cat(args.path, ": GGUF version ", file.version(), file.big_endian() ? ", big-endian" : "", ", ",
@@ -166,11 +183,13 @@ std::string to_text(const Report& report, const InspectArgs& args) {
     out += str_cat("attention      ", c.n_heads.max(), " heads, ",
                    c.latent_dim > 0 ? str_cat("for all one latent of ", c.latent_dim, " with ", c.rope_dims, " rotated")
                                     : str_cat(c.n_kv_heads.max(), " key-value heads of ", c.k_dim),
-                   c.any_sliding() ? str_cat(", window ", c.window) : std::string(), "\n");
+                   c.any_sliding() || !c.ratios.empty() ? str_cat(", window ", c.window) : std::string(), "\n");
+    if (!c.ratios.empty()) out += compressed_text(report);
     if (c.index_top_k > 0) {
       const auto n = std::count(c.index_layers.begin(), c.index_layers.end(), true);
       const int64_t bytes = report.model->plan().kv.bytes_per_position(model::StateKind::kIndexKeys);
-      out += str_cat("indexer        ", c.index_top_k, " positions chosen in ", n, " of ", c.n_layers, " layers by ",
+      const char* const what = c.ratios.empty() ? " positions" : " rows";
+      out += str_cat("indexer        ", c.index_top_k, what, " chosen in ", n, " of ", c.n_layers, " layers by ",
                      c.index_heads, " heads of ", c.index_dim, ", ", format_bytes(static_cast<uint64_t>(bytes * 1024)),
                      " of the key-value memory below\n");
     }

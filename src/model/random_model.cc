@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -53,17 +54,23 @@ class RandomModelWriter {
         const int64_t n_stacked = stacked ? config_.n_experts : resolve(spec.stack, config_, layer);
         std::vector<int64_t> sizes = shape_of(spec.rows, spec.cols, has_cols(spec), layer);
         if (n_stacked > 1) sizes.insert(sizes.begin(), n_stacked);
-        STOKER_TRY_STATUS(add(str_cat("blk.", layer, ".", spec.name), matrix, std::move(sizes)));
+        const std::string name = str_cat("blk.", layer, ".", spec.name);
+        STOKER_TRY_STATUS(spec.need == Need::kHashed ? add_ids(name, std::move(sizes))
+                                                     : add(name, matrix, std::move(sizes)));
       }
     }
     return writer_.bytes();
   }
 
  private:
+  /// Only the first of a key counts.
   void u32(std::string_view key, int64_t value) {
+    if (!written_.insert(std::string(key)).second) return;
     writer_.add_u32(str_cat(config_.arch->name, ".", key), static_cast<uint32_t>(value));
   }
-  void f32(std::string_view key, float value) { writer_.add_f32(str_cat(config_.arch->name, ".", key), value); }
+  void f32(std::string_view key, float value) {
+    if (written_.insert(std::string(key)).second) writer_.add_f32(str_cat(config_.arch->name, ".", key), value);
+  }
 
   void list(std::string_view key, std::vector<int64_t> values) {
     gguf::Array array{.element = gguf::ValueType::kI32, .ints = std::move(values), .floats = {}, .strings = {}};
@@ -86,7 +93,22 @@ class RandomModelWriter {
     list("attention.head_count_kv", std::move(heads));
   }
 
+  void reals(std::string_view key, const std::vector<float>& values) {
+    gguf::Array array{
+        .element = gguf::ValueType::kF32, .ints = {}, .floats = {values.begin(), values.end()}, .strings = {}};
+    writer_.add(str_cat(config_.arch->name, ".", key), {gguf::ValueType::kArray, std::move(array)});
+  }
+
+  /// Of layers with rows that stand for several positions.
+  void add_compression() {
+    if (config_.ratios.empty()) return;
+    list("attention.compress_ratios", config_.ratios);
+    reals("swiglu_clamp_exp", config_.expert_limit);
+    reals("swiglu_clamp_shexp", config_.shared_limit);
+  }
+
   void add_keys() {
+    add_family_keys();
     u32("block_count", config_.n_layers);
     u32("context_length", config_.context_length);
     u32("embedding_length", config_.dim);
@@ -106,11 +128,15 @@ class RandomModelWriter {
       writer_.add_f32("xielu.beta", static_cast<float>(p.beta));
       writer_.add_f32("xielu.eps", static_cast<float>(p.eps));
     }
-    if (config_.any_sliding()) {
+    if (config_.any_sliding() && config_.ratios.empty()) {
       list("attention.sliding_window_pattern", {config_.sliding.begin(), config_.sliding.end()});
     }
+    add_compression();
+  }
+
+  void add_family_keys() {
     for (const KeySpec& spec : config_.arch->keys) {
-      if (spec.key == "rope.dimension_count") continue;  // above
+      if (spec.key == "rope.dimension_count") continue;  // among the common ones
       if (auto number = std::get_if<int64_t ModelConfig::*>(&spec.field)) u32(spec.key, config_.*(*number));
       if (auto flag = std::get_if<bool ModelConfig::*>(&spec.field)) {
         writer_.add(str_cat(config_.arch->name, ".", spec.key), {gguf::ValueType::kBool, config_.*(*flag)});
@@ -128,6 +154,14 @@ class RandomModelWriter {
     return sizes;
   }
 
+  /// Numbers of experts.
+  Status add_ids(const std::string& name, std::vector<int64_t> shape) {
+    std::vector<int32_t> ids(static_cast<size_t>(shape[0] * shape[1]));
+    for (size_t i = 0; i < ids.size(); ++i)
+      ids[i] = static_cast<int32_t>(i * 7 % static_cast<size_t>(config_.n_experts));
+    return writer_.add_tensor(name, gguf::TensorType::kI32, std::move(shape), std::as_bytes(std::span(ids)));
+  }
+
   Status add(const std::string& name, bool matrix, std::vector<int64_t> shape) {
     int64_t n = 1;
     for (int64_t size : shape) n *= size;
@@ -142,6 +176,7 @@ class RandomModelWriter {
   const ModelConfig& config_;
   Random random_;
   gguf::Writer writer_;
+  std::set<std::string> written_;
 };
 
 }  // namespace
@@ -154,6 +189,10 @@ Result<std::string> random_model(ModelConfig config, int64_t n_layers, int64_t v
   config.n_layers = config.n_file_layers = n_layers;
   config.n_shared_kv = 0;
   config.sliding.resize(static_cast<size_t>(n_layers));
+  for (std::vector<float>* limits : {&config.expert_limit, &config.shared_limit}) {
+    if (!limits->empty()) limits->resize(static_cast<size_t>(n_layers));
+  }
+  if (!config.ratios.empty()) config.ratios.resize(static_cast<size_t>(n_layers));
   if (config.attention_interval > n_layers) config.attention_interval = n_layers;
   if (std::vector<int64_t>& flags = config.recurrent_layers.values; !flags.empty()) {
     flags.resize(static_cast<size_t>(n_layers), 1);
