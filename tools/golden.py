@@ -27,7 +27,7 @@ from tiny_writer import Random
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
-SOURCES = ("golden", "distance", "reference", "reference_deepseek4", "reference_gemma4", "reference_latent", "reference_model", "reference_recurrent", "tiny_deepseek4", "tiny_gemma4", "tiny_model", "tiny_writer", "llamacpp")
+SOURCES = ("golden", "distance", "reference", "reference_deepseek4", "reference_gemma4", "reference_kimi_k3", "reference_latent", "reference_model", "reference_recurrent", "tiny_deepseek4", "tiny_gemma4", "tiny_kimi_k3", "tiny_model", "tiny_writer", "llamacpp")
 TINY_CONTEXT = 256  # at least
 N_TINY_TOP = 5
 PROMPT, N_GREEDY = "The capital of France is", 8

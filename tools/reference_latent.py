@@ -141,4 +141,7 @@ class LatentAttention:
             scores = np.where(hidden, -np.inf, self.scale * scores)
             weights = np.exp(scores - scores.max(-1, keepdims=True))
             out[:, head] = weights / weights.sum(-1, keepdims=True) @ v[:, head]
-        return self.file.linear(out.reshape(len(x), -1), block + "attn_output")
+        out = out.reshape(len(x), -1)
+        if block + "attn_gate.weight" in self.file.tensors:
+            out = out / (1 + np.exp(-self.file.linear(x, block + "attn_gate")))
+        return self.file.linear(out, block + "attn_output")

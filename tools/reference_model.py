@@ -13,6 +13,7 @@ from gguf.quants import dequantize
 
 from reference_deepseek4 import DeepSeek4
 from reference_gemma4 import Gemma4
+from reference_kimi_k3 import KimiK3
 from reference_latent import LatentAttention
 from reference_recurrent import GatedDelta, KimiDelta, Scan, ShortConvolution
 
@@ -68,6 +69,7 @@ class Family:
     indexer: str = ""  # of latent attention: queries see what one chooses, whose heads turn such pairs
     gemma4: bool = False  # its layers are in a file of their own
     deepseek4: bool = False  # all of it is
+    kimi_k3: bool = False  # what it has beyond Kimi Linear is
     output_norm: str = "output_norm"
     gated_output: bool = False  # behind each query stands the gate of its head's output
     axes: bool = False  # positions have several, and their sections need not reach all pairs
@@ -227,6 +229,9 @@ FAMILIES = {
     ),
     "granitehybrid": Family(
         rope="neighbours", multipliers=True, rope_switch=True, renormalized=True, recurrent="scan"
+    ),
+    "kimi-k3": Family(
+        latent="still", gating="sigmoid", keyed_routing=True, sparse_layers=True, recurrent="kimi", kimi_k3=True
     ),
     "kimi-linear": Family(
         latent="still",
@@ -444,6 +449,7 @@ class Model:
         if self.latent:
             self.rope.magnitude = self.latent.magnitude * get("rope.scaling.attn_factor", 1.0)
         self.gemma4 = Gemma4(self) if family.gemma4 else None
+        self.kimi_k3 = KimiK3(self) if family.kimi_k3 else None
         self.deepseek4 = DeepSeek4(self) if family.deepseek4 else None
         self.reset()
 
@@ -575,6 +581,8 @@ class Model:
         return self.file.linear(out.reshape(len(x), -1), block + "attn_output")
 
     def gated(self, gate, up):
+        if self.kimi_k3:
+            return self.kimi_k3.gated(gate, up)
         if self.family.activation == "clamped":
             gate, up = np.minimum(gate, 7.0), np.clip(up, -7.0, 7.0)
             return gate / (1 + np.exp(-1.702 * gate)) * (up + 1)
@@ -590,7 +598,8 @@ class Model:
     def feed_forward(self, x, layer):
         prefix = f"blk.{layer}.ffn_"
         if self.has_experts(layer):
-            return self.experts(x, layer, prefix) + self.shared_experts(x, prefix)
+            experts = (self.kimi_k3 or self).experts
+            return experts(x, layer, prefix) + self.shared_experts(x, prefix)
         if not self.family.gated:
             act = {"gelu": gelu, "relu2": lambda z: np.maximum(z, 0) ** 2}.get(self.family.activation)
             act = act or (lambda z: self.xielu(z, layer))
@@ -708,6 +717,8 @@ class Model:
             x = x + self.file.rows("position_embd.weight", positions)
         if self.gemma4:
             self.gemma4.start(x, ids)
+        if self.kimi_k3:
+            return self.norm(self.kimi_k3.run(x, positions), self.family.output_norm)
         for layer in range(self.n_layers):
             x = self.layer(x, layer, positions)
         return self.norm(x, self.family.output_norm)

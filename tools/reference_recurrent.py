@@ -110,6 +110,7 @@ class KimiDelta(Recurrent):
     def __init__(self, model):
         super().__init__(model)
         self.dim, self.n_heads = self.file.get("kda.head_dim"), model.n_heads[0]
+        self.bound = self.file.get("kda.gate_lower_bound", None)
         self.layers = {i for i, heads in enumerate(model.n_kv_heads) if heads == 0}
 
     def heads(self, x):
@@ -130,10 +131,13 @@ class KimiDelta(Recurrent):
             for name, y in zip("qkv", self.inputs(x, block))
         )
         decay = self.up(x, block + "ssm_f") + self.heads(tensor(block + "ssm_dt.bias")[None])
-        decay = tensor(block + "ssm_a").reshape(-1, 1) * softplus(decay)
+        a = tensor(block + "ssm_a").reshape(-1, 1)
+        decay = a * softplus(decay) if self.bound is None else self.bound * sigmoid(-a * decay)
         beta = sigmoid(self.file.linear(x, block + "ssm_beta"))
         out = history.delta_rule(self.unit(q) / math.sqrt(self.dim), self.unit(k), v, decay, beta)
-        out = self.model.norm(out, block + "ssm_norm") * sigmoid(self.up(x, block + "ssm_g"))
+        joined = block + "ssm_g.weight" in self.file.tensors
+        gate = self.heads(self.file.linear(x, block + "ssm_g")) if joined else self.up(x, block + "ssm_g")
+        out = self.model.norm(out, block + "ssm_norm") * sigmoid(gate)
         return self.file.linear(out.reshape(len(x), -1), block + "attn_output")
 
 

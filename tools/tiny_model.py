@@ -15,11 +15,13 @@ import json
 import os
 import pathlib
 import sys
+from dataclasses import replace
 
 import gguf
 
 from tiny_deepseek4 import DeepSeek4, DeepSeek4Writer
 from tiny_gemma4 import Gemma4, Gemma4Writer, divisors
+from tiny_kimi_k3 import KimiK3, KimiK3Writer
 from tiny_writer import Delta, Experts, Indexer, Kda, Latent, ModelWriter, Scan, Shape, ShortConvolution
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "tiny"
@@ -214,6 +216,13 @@ def kimi_linear(kda, experts, keys=None, **fields):
     keys |= {"expert_shared_count": 1}
     fields = {"latent": Latent(dim=48, plain=32, rope=8, value=16), "tied": False, "n_heads": 5} | fields
     return Shape("kimi-linear", **{"n_tokens": 150, "norm_eps": 1e-3} | fields, kda=kda, experts=experts, keys=keys)
+
+
+def kimi_k3(layers, spec=KimiK3(), keys=None, **fields):
+    keys = {"leading_dense_block_count": 1, "expert_weights_norm": True, "expert_weights_scale": 0.0} | (keys or {})
+    fields = {"latent": Latent(dim=48, plain=32, rope=8, value=16, q_dim=56), "experts": V3_EXPERTS_BEHIND_ONE} | fields
+    kda, experts = Kda(layers), fields.pop("experts")
+    return replace(kimi_linear(kda, experts, keys, n_layers=len(layers), **fields), arch="kimi-k3", kimi_k3=spec)
 
 
 def granite_hybrid(scan, **fields):
@@ -625,6 +634,22 @@ FAMILIES |= {
     "kimi-linear": kimi_linear(Kda((1, 1, 1, 0)), V3_EXPERTS_BEHIND_ONE),
     # The last layer has no attention.
     "kimi-linear-joined": kimi_linear(Kda((1, 0, 1), dim=32, taps=3, joined=True), V3_EXPERTS_BEHIND_ONE, n_layers=3),
+    # A residual begun in every second layer, and the last layer with attention.
+    "kimi-k3": kimi_k3((1, 1, 1, 0)),
+    # One residual, no latent of queries or experts, nothing gated or bounded on both sides.
+    "kimi-k3-plain": kimi_k3(
+        (1, 0, 1),
+        KimiK3(block_size=0, beta=4.0, linear_beta=0.0, expert_dim=0, gated=False),
+        {"expert_weights_scale": 1.7},
+        latent=Latent(dim=48, plain=32, rope=8, value=16),
+    ),
+    # Residuals of unequal length, two dense layers, weights that are not normed.
+    "kimi-k3-layers": kimi_k3(
+        (1, 1, 0, 1, 1, 0, 1),
+        KimiK3(block_size=3, bound=-2.5, expert_norm=False, expert_dim=40),
+        {"expert_weights_norm": False, "expert_weights_scale": 1.7, "leading_dense_block_count": 2},
+        experts=replace(V3_EXPERTS_BEHIND_ONE, layers=(2, 3, 4, 5, 6)),
+    ),
     "qwen35moe": qwen_next("qwen35moe", Delta(), experts=NEXT_EXPERTS, n_draft_layers=1),
 }
 
@@ -690,7 +715,7 @@ MODELS = FAMILIES | TYPES | MIXTURES
 def source_version():
     """Changes when a file written now could differ from one written before."""
     digest = hashlib.sha256(getattr(gguf, "__version__", "").encode())
-    for name in ("tiny_deepseek4.py", "tiny_gemma4.py", "tiny_model.py", "tiny_writer.py"):
+    for name in ("tiny_deepseek4.py", "tiny_gemma4.py", "tiny_kimi_k3.py", "tiny_model.py", "tiny_writer.py"):
         digest.update(pathlib.Path(__file__).with_name(name).read_bytes())
     return digest.hexdigest()
 
@@ -704,7 +729,8 @@ def make(name, folder):
     partial = folder / f".{name}.{os.getpid()}.partial"
     try:
         shape = MODELS[name]
-        writer = Gemma4Writer if shape.gemma4 else DeepSeek4Writer if shape.deepseek4 else ModelWriter
+        writers = (Gemma4Writer, shape.gemma4), (DeepSeek4Writer, shape.deepseek4), (KimiK3Writer, shape.kimi_k3)
+        writer = next((writer for writer, spec in writers if spec), ModelWriter)
         writer(name, shape, partial).write()
         os.replace(partial, path)
     finally:

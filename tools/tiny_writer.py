@@ -142,6 +142,7 @@ class Shape:
     experts: Experts | None = None
     latent: Latent | None = None
     gemma4: "tiny_gemma4.Gemma4 | None" = None
+    kimi_k3: "tiny_kimi_k3.KimiK3 | None" = None
     deepseek4: "tiny_deepseek4.DeepSeek4 | None" = None
     delta: Delta | None = None
     kda: Kda | None = None
@@ -354,14 +355,17 @@ class ModelWriter:
             if not kda.joined:
                 self.linear(block + "attn_" + name, inner, s.dim)
             self.random_f32(f"{block}ssm_conv1d_{name}.weight", inner, 1, kda.taps, std=0.6)
-        for name in ("f", "g"):
-            self.linear(f"{block}ssm_{name}_a", kda.dim, s.dim)
-            self.linear(f"{block}ssm_{name}_b", inner, kda.dim)
-        self.file.add_tensor(block + "ssm_a", self.random.uniform((s.n_heads, 1), 0.25, -0.66))
+        self.delta_gates(block, kda)
         self.vector(block + "ssm_dt.bias", inner, std=0.8)
         self.linear(block + "ssm_beta", s.n_heads, s.dim)
         self.norm(block + "ssm_norm", kda.dim)
         self.linear(block + "attn_output", s.dim, inner)
+
+    def delta_gates(self, block, kda):
+        for name in ("f", "g"):
+            self.linear(f"{block}ssm_{name}_a", kda.dim, self.shape.dim)
+            self.linear(f"{block}ssm_{name}_b", self.shape.n_heads * kda.dim, kda.dim)
+        self.file.add_tensor(block + "ssm_a", self.random.uniform((self.shape.n_heads, 1), 0.25, -0.66))
 
     def gated_delta(self, block, d):
         s, inner = self.shape, d.heads * d.dim
@@ -458,7 +462,7 @@ class ModelWriter:
     def latent_attention(self, block, latent):
         s, heads = self.shape, self.shape.n_heads
         q_in, head = latent.q_dim or s.dim, latent.plain + latent.rope
-        self.norm(block + "attn_norm", s.dim)
+        self.block_norm(block + "attn_norm")
         if latent.q_dim:
             self.linear(block + "attn_q_a", latent.q_dim, s.dim)
             self.norm(block + "attn_q_a_norm", latent.q_dim)
@@ -539,12 +543,16 @@ class ModelWriter:
         self.linear(block + "ffn_up", s.ff_dim * (2 if s.fused_gate_up else 1), s.dim, bias="up")
         self.linear(block + "ffn_down", s.dim, s.ff_dim, bias="down")
 
+    def expert_dim(self):
+        """Of what routed experts read and give."""
+        return self.shape.dim
+
     def expert_tensors(self, prefix):
-        s, e = self.shape, self.shape.experts
+        s, e, dim = self.shape, self.shape.experts, self.expert_dim()
         self.random_f32(prefix + "gate_inp.weight", e.count, s.dim, std=0.25)
         if e.biases:
             self.vector(prefix + "gate_inp.bias", e.count, std=0.5)
-        for name, n_out, n_in in (("gate", e.ff_dim, s.dim), ("up", e.ff_dim, s.dim), ("down", s.dim, e.ff_dim)):
+        for name, n_out, n_in in (("gate", e.ff_dim, dim), ("up", e.ff_dim, dim), ("down", dim, e.ff_dim)):
             self.weight(prefix + name + "_exps.weight", e.count, n_out, n_in)
             if e.biases:  # large ones, so that gpt-oss's clamps at 7 take part
                 self.random_f32(prefix + name + "_exps.bias", e.count, n_out, std=0.3 if name == "down" else 4.0)

@@ -33,6 +33,8 @@ struct Table {
   void (*rms_norm)(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept;
   /// The same of d = x - mean(x): y = d * gain / sqrt(mean(d^2) + eps).
   void (*layer_norm)(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept;
+  /// In the order of rms_norm's sum.
+  float (*sum)(const float* x, int64_t n) noexcept;
   /// y = x + b; y may be x or b.
   void (*add)(const float* x, const float* b, int64_t n, float* y) noexcept;
   /// y = x * b; y may be x or b.

@@ -27,6 +27,8 @@ enum class Gating : int64_t {
   kSoftmaxOfNear = 100,  ///< No key says so. Each of the chosen: over it and those not chosen before it that are near.
 };
 
+inline constexpr int64_t kMaxKept = 64;  ///< Residuals that are kept.
+
 /// A number that the file gives once or as one entry per layer.
 struct PerLayer {
   std::vector<int64_t> values;  ///< One entry (all layers), or one per layer.
@@ -110,8 +112,9 @@ struct ModelConfig {
   bool drafts_by_tensor = false;      ///< Set in `defaults`: nextn_predict_layers counts only where such tensors are.
   int64_t n_dense_layers = 0;         ///< leading_dense_block_count: the first layers have no experts.
   int64_t expert_interval = 1;        ///< interleave_moe_layer_step: of the others each n-th, counted from 1, has.
-  bool layer_norm = false;  ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
-  float norm_eps = 0;       ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
+  int64_t expert_latent_dim = 0;  ///< expert_latent_length: what routed experts read and give; 0: the model dimension.
+  bool layer_norm = false;        ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
+  float norm_eps = 0;             ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
 
   int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
   int64_t rope_dims_swa = 0;  ///< rope.dimension_count_swa, of sliding layers; 0: as the others.
@@ -148,6 +151,13 @@ struct ModelConfig {
   float embedding_scale = 0;            ///< embedding_scale: multiplies token embeddings; 0: none.
   float residual_scale = 0;             ///< residual_scale: multiplies what a block adds; 0: none.
   float logit_divisor = 0;  ///< logit_scale, or its inverse where that multiplies: what logits are divided by; 0: none.
+
+  float situ_beta = 0;         ///< activation.situ_beta: what Activation::kSitu bounds its gate by,
+  float situ_linear_beta = 0;  ///< activation.situ_linear_beta: and the other factor; 0: not bounded.
+  float decay_bound = 0;       ///< kda.gate_lower_bound: the logarithm of a row's decay lies above it; 0: no bound.
+  int64_t kept_interval = 0;   ///< attn_res.block_size: each so many layers the residual is kept and a new one begun.
+  /// Residuals that are kept when `layer` begins.
+  int64_t n_kept(int64_t layer) const { return kept_interval ? (layer + kept_interval - 1) / kept_interval : 0; }
 
   int64_t layer_input_dim = 0;  ///< embedding_length_per_layer_input: of what each layer adds by token; 0: nothing.
 

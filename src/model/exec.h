@@ -233,12 +233,12 @@ int64_t quantized_bytes(Forms forms, int64_t max_k, int64_t n_rows);
 QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::byte* at);
 /// x += bias, where there is one.
 void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept;
-using GateFn = void (*)(const float*, const float*, int64_t, float*) noexcept;
 /// The norm of a row as norm_step does it.
 void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept;
-GateFn gate_of(const kernels::Table& table, Activation activation) noexcept;
-/// Step::limit.
-void limit_gate(float limit, float* gate, float* up, int64_t n) noexcept;
+/// gate = act(gate) * up of n values, within the bounds of the step; `up` is overwritten.
+void activate_gate(const Plan& plan, const Step& step, float* gate, float* up, int64_t n) noexcept;
+/// To y what the row reads of its residuals, as `step.kept` says; y.
+const float* read_kept(const Step& step, const Exec& exec, int64_t r, float* y) noexcept;
 /// The row's branch goes into its residual streams, as `step.mix` and Buf::kMix say.
 void add_to_streams(const Step& step, Exec& exec, int64_t r) noexcept;
 

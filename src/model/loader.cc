@@ -230,7 +230,7 @@ Result<WeightPlan> WeightPlan::make(const gguf::File& file, const ModelConfig& c
         str_cat("tensor token_embd.weight is missing or no matrix, wanted with shape [vocabulary, ", config.dim, "]")};
   }
   for (const GlobalTensorSpec& spec : config.arch->globals) {
-    if (spec.need == Need::kLayerInputs && config.layer_input_dim == 0) continue;
+    if (!may_have(spec.need, config, 0)) continue;
     const int64_t rows = resolve(spec.rows, config, 0);
     const bool required = !is_optional(spec.need);
     const std::string name(spec.name);

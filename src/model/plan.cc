@@ -18,6 +18,7 @@ const V* present(const V& v) {
 }
 
 const char* name_of(Activation activation) {
+  if (activation == Activation::kSitu) return "situ*up";
   return activation == Activation::kGelu ? "gelu*up" : activation == Activation::kSilu ? "silu*up" : "clamped silu*up";
 }
 
@@ -141,11 +142,17 @@ void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Fo
   step.parallel_bias = std::exchange(parallel_bias_, nullptr);
   step.post_gain = std::exchange(post_gain_, nullptr);
   step.layer_scale = std::exchange(layer_scale_, nullptr);
+  step.kept = std::exchange(kept_, {});
   step.gain = gain;
   step.norm_bias = present(bias);
   step.in = gain ? Buf::kNormed : Buf::kResidual;
   step.k = config_.dim;
   step.forms = forms;
+}
+
+void PlanBuilder::read_kept(const KeptSpec& kept) {
+  kept_ = kept;
+  if (kept.keeps) need(Buf::kKept, (kept.n + 1) * config_.dim);
 }
 
 void PlanBuilder::product(const char* name, int64_t layer, Buf in,
@@ -242,6 +249,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   quantize.forms = forms_of({&w.wo});
   quantize.attention = spec;
   quantize.gathered = layer == last_with_state_;
+  quantize.up = Buf::kQkv;
   product("attention out", layer, Buf::kAttended, {{&w.wo, {options.parallel ? Buf::kParallel : Buf::kBranch, 0}}});
   (options.parallel ? parallel_pending_ : branch_pending_) = true;
   (options.parallel ? parallel_bias_ : branch_bias_) = present(w.bo);
@@ -313,6 +321,7 @@ void PlanBuilder::mlp(const LayerWeights& w, int64_t layer, MlpOptions options) 
   mlp_down(w, layer, options);
 }
 
+/// With latent experts into Buf::kParallel, since what these give has a way to go before it is added.
 void PlanBuilder::shared_expert(const LayerWeights& w, int64_t layer, Activation activation) {
   Step& act = add(gated_act_step, name_of(activation), layer);
   act.activation = activation;
@@ -320,7 +329,7 @@ void PlanBuilder::shared_expert(const LayerWeights& w, int64_t layer, Activation
   act.k = w.shared_down.n_in;
   if (!config_.shared_limit.empty()) act.limit = config_.shared_limit[static_cast<size_t>(layer)];
   act.forms = forms_of({&w.shared_down});
-  product("shared down", layer, Buf::kGate, {{&w.shared_down, {Buf::kShared, 0}}});
+  product("shared down", layer, Buf::kGate, {{&w.shared_down, {w.routed_up ? Buf::kParallel : Buf::kShared, 0}}});
 }
 
 /// Of rows that have been normed and routed.
@@ -353,6 +362,7 @@ MoeSpec PlanBuilder::moe_spec(const LayerWeights& w) const {
 
 void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) {
   MoeSpec spec = moe_spec(w);
+  if (w.routed_down) return latent_experts(w, layer, spec, options.activation);
   if (w.shared_weight) spec.shared_weight_column = w.router.padded_out();
   norm(&w.ffn_norm, w.b_ffn_norm, layer,
        forms_of({&w.router, &w.shared_weight, &w.expert_gate, &w.expert_up, &w.shared_gate, &w.shared_up}));
@@ -363,6 +373,28 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
            {&w.shared_up, {Buf::kUp, 0}}});
   if (spec.shared) shared_expert(w, layer, options.activation);
   experts(w, layer, spec, options.activation);
+}
+
+/// Experts read and give rows of a smaller dimension than the model's: a matrix leads there, another one back.
+void PlanBuilder::latent_experts(const LayerWeights& w, int64_t layer, MoeSpec spec, Activation activation) {
+  const bool shared = std::exchange(spec.shared, false);
+  norm(&w.ffn_norm, {}, layer, forms_of({&w.router, &w.routed_down, &w.shared_gate, &w.shared_up}));
+  product(shared ? "router, down, shared gate up" : "router, down", layer, Buf::kNormed,
+          {{&w.router, {Buf::kRouter, 0}},
+           {&w.routed_down, {Buf::kDown, 0}},
+           {&w.shared_gate, {Buf::kGate, 0}},
+           {&w.shared_up, {Buf::kUp, 0}}});
+  if (shared) shared_expert(w, layer, activation);
+  spec.in = spec.out = Buf::kDown;
+  spec.post_gain = present(w.routed_norm);
+  Step& quantize = add(quantize_step, "quantize", layer);
+  quantize.in = spec.in;
+  quantize.k = spec.dim;
+  quantize.forms = spec.in_forms;
+  experts(w, layer, spec, activation);
+  this->quantize(Buf::kDown, 0, spec.dim, w.routed_up, layer);
+  product("up", layer, Buf::kDown, {{&w.routed_up, {Buf::kBranch, 0}}});
+  parallel_pending_ = shared;
 }
 
 void PlanBuilder::moe_beside_dense(const LayerWeights& w, int64_t layer, MoeOptions options) {
@@ -383,6 +415,7 @@ void PlanBuilder::moe_beside_dense(const LayerWeights& w, int64_t layer, MoeOpti
 
 Status PlanBuilder::finish() {
   if (weights_.head_mix) mix_streams(weights_.head_mix, weights_.head_mix_base, weights_.head_mix_scale);
+  if (weights_.output_score) read_kept({.score = &weights_.output_score, .n = config_.n_kept(config_.n_layers)});
   norm(&weights_.output_norm, weights_.b_output_norm, -1, forms_of({&weights_.output}));
   auto head = finder_.find(weights_.output, Buf::kBranch, 0);
   if (!head) return std::move(head).error();

@@ -20,7 +20,7 @@ struct Exec;
 struct Step;
 using StepFn = void (*)(const Step&, Exec&, Worker&) noexcept;
 
-enum class Activation { kSilu, kGelu, kClampedSilu, kReluSquared, kXielu };
+enum class Activation { kSilu, kGelu, kClampedSilu, kReluSquared, kXielu, kSitu };
 
 /// Row buffers of a forward pass, f32.
 enum class Buf {
@@ -37,6 +37,7 @@ enum class Buf {
   kMix,          ///< How the residual streams are mixed: factors into a block, out of it, and from stream to stream.
   kParallel,     ///< What attention gives where the feed-forward beside it has not been added either.
   kShared,       ///< What the shared expert gives.
+  kKept,         ///< Residuals of layers before, which blocks read beside the present one.
   kLayerInputs,  ///< What each layer adds at its end, of all of them.
   kSelected,     ///< Positions that a query sees, int32, ascending; row 0 stays the first of the chunk.
   kExpertIn,     ///< What experts multiply, where that is f32.
@@ -45,7 +46,7 @@ enum class Buf {
   kWaveGate,
   kWaveUp,
 };
-inline constexpr int kBufs = 20;
+inline constexpr int kBufs = 21;
 
 /// What a buffer has a row for.
 enum class RowsOf {
@@ -145,6 +146,7 @@ struct RecurrentSpec {
   int64_t taps = 0, k_dim = 0, v_dim = 0, n_key_heads = 0, n_heads = 0;
   bool tiled = false;         ///< Head h reads key head h mod n_key_heads; otherwise h / (n_heads / n_key_heads).
   bool row_decay = false;     ///< Each row of a head's state decays by itself: k_dim values in place of one.
+  float decay_bound = 0;      ///< Of the logarithm of such a decay; 0: none.
   bool sigmoid_gate = false;  ///< Of the output; otherwise SiLU.
   /// Mamba-2: no delta rule, q and k as they are, beta is the step, from which the decay follows; `skip` times v is
   /// added to the output, and what is normed is groups of gated heads.
@@ -164,6 +166,15 @@ struct LatentSpec {
   int64_t plain = 0;      ///< Dimensions of a head's query in Buf::kQkv before those that are rotated.
   int64_t shared = 0;     ///< And these, whose keys all heads share; not all families rotate them.
   const Vector *q_norm = nullptr, *kv_norm = nullptr;
+};
+
+/// What a block reads of several residuals: all of them, each weighed by the softmax of its score, which is the sum of
+/// its normed values (docs/kernels.md#residuals).
+struct KeptSpec {
+  const Vector* score = nullptr;  ///< The gain of that norm.
+  int64_t n = 0;                  ///< Of Buf::kKept, before the residual itself; 0: it alone is read.
+  bool keeps = false;             ///< It then becomes the next of them.
+  bool begins = false;            ///< Before that: the branch takes the place of the residual, which was kept.
 };
 
 /// Products of each head's row of activations with a matrix of its own; all of them are rows of one matrix.
@@ -200,10 +211,11 @@ struct MoeSpec {
   const Vector* router_bias = nullptr;
   const ExpertVector *gate_bias = nullptr, *up_bias = nullptr, *down_bias = nullptr;
   const Vector *post_gain = nullptr, *post_shared_gain = nullptr;  ///< Norms of the experts' sum and the shared output.
-  bool shared = false;               ///< The shared expert's output stands in Buf::kShared.
-  int64_t shared_weight_column = 0;  ///< In Buf::kRouter: the logit of its weight. 0: it has none.
-  int64_t dim = 0, ff = 0;           ///< Of the experts.
-  Forms in_forms{}, ff_forms{};      ///< What gate and up, and what down multiply.
+  bool shared = false;                        ///< The shared expert's output stands in Buf::kShared.
+  int64_t shared_weight_column = 0;           ///< In Buf::kRouter: the logit of its weight. 0: it has none.
+  int64_t dim = 0, ff = 0;                    ///< Of the experts.
+  Buf in = Buf::kNormed, out = Buf::kBranch;  ///< Rows of `dim`.
+  Forms in_forms{}, ff_forms{};               ///< What gate and up, and what down multiply.
 };
 
 /// One step: all workers run it, then meet at a barrier.
@@ -221,7 +233,8 @@ struct Step {
   Forms forms{};
   const Vector* gain = nullptr;  ///< Norm before the next products; null: none, they take the residual itself.
   const Vector* norm_bias = nullptr;
-  bool add_branch = false;    ///< First: residual += branch (+ bias, normed by post_gain).
+  bool add_branch = false;  ///< First: residual += branch (+ bias, normed by post_gain).
+  KeptSpec kept{};
   bool add_parallel = false;  ///< Before that: residual += parallel (+ bias).
   const Vector *branch_bias = nullptr, *parallel_bias = nullptr;
   const Vector* post_gain = nullptr;
@@ -238,8 +251,8 @@ struct Step {
   bool gathered = false;      ///< Of gate_step: behind such attention. Of gather_step: `in` too has rows to gather.
   Activation activation = Activation::kSilu;
   kernels::Xielu xielu{};
-  float limit = 0;  ///< Gate is cut to this, up to within -limit ... limit, before the activation; 0: neither.
-  Buf up = Buf::kUp;
+  float limit = 0;    ///< Gate is cut to this, up to within -limit ... limit, before the activation; 0: neither.
+  Buf up = Buf::kUp;  ///< Of gate_step: where the gates stand.
   int64_t up_column = 0;
   bool fused = false;  ///< Of a gated activation: up stands behind gate in Buf::kGate.
   const Vector *gate_bias = nullptr, *up_bias = nullptr;
@@ -336,6 +349,8 @@ class PlanBuilder {
   void compressed_attention(const LayerWeights& w, int64_t layer);
   /// The block that comes next reads a mixture of the residual streams, as this matrix says.
   void mix_streams(const Matrix& w, const Vector& base, const Vector& scale) { mixing_ = {&w, &base, &scale}; }
+  /// The block that comes next reads several residuals.
+  void read_kept(const KeptSpec& kept);
   /// The gated delta rule in place of attention: docs/kernels.md#recurrence. `tiled`: RecurrentSpec::tiled.
   void gated_delta(const LayerWeights& w, int64_t layer, bool tiled);
   /// The same where each row of the state decays by itself (Kimi Delta Attention).
@@ -357,7 +372,9 @@ class PlanBuilder {
   /// What a layer does last: adds its own input, through a gate, and scales what goes on; where it has the tensors.
   void end_layer(const LayerWeights& w, int64_t layer);
   /// One or the other, as the layer has it.
-  void feed_forward(const LayerWeights& w, int64_t layer) { w.router ? moe(w, layer, {}) : gated_mlp(w, layer, {}); }
+  void feed_forward(const LayerWeights& w, int64_t layer, Activation activation = Activation::kSilu) {
+    w.router ? moe(w, layer, {.activation = activation}) : gated_mlp(w, layer, {.activation = activation});
+  }
 
   /// Embedding before the first layer; final norm and head after the last. The first error of any block, if one failed.
   void begin();
@@ -391,6 +408,7 @@ class PlanBuilder {
   MoeSpec moe_spec(const LayerWeights& w) const;
   void shared_expert(const LayerWeights& w, int64_t layer, Activation activation);
   void experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
+  void latent_experts(const LayerWeights& w, int64_t layer, MoeSpec spec, Activation activation);
   void begin_layer_inputs();
   void add_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
   void add_target(Step& step, const Matrix& w, Buf out, int64_t column);
@@ -406,6 +424,7 @@ class PlanBuilder {
     const Matrix* w = nullptr;
     const Vector *base = nullptr, *scale = nullptr;
   } mixing_;
+  KeptSpec kept_{};
   int64_t last_with_state_ = 0;  ///< The last layer that has a state of its own: behind it only output rows go on.
   bool branch_pending_ = false, parallel_pending_ = false;
   const Vector *branch_bias_ = nullptr, *parallel_bias_ = nullptr;

@@ -81,13 +81,15 @@ void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer, bool ro
   const IndexSpec index = indexer(w, layer, spec, down.kv_column + w.kv_down.padded_out());
 
   const Matrix& from_model = w.q_down ? w.q_down : w.wq;
-  norm(&w.attn_norm, w.b_attn_norm, layer, forms_of({&from_model, &w.kv_down, &w.index_k, &w.index_weights}));
+  norm(&w.attn_norm, w.b_attn_norm, layer,
+       forms_of({&from_model, &w.kv_down, &w.attn_gate, &w.index_k, &w.index_weights}));
   product(w.index_k  ? "q down, kv down, index k"
           : w.q_down ? "q down, kv down"
                      : "q, kv down",
           layer, Buf::kNormed,
           {{&from_model, {w.q_down ? Buf::kDown : Buf::kQkv, 0}},
            {&w.kv_down, {Buf::kDown, down.kv_column}},
+           {&w.attn_gate, {Buf::kUp, 0}},
            {&w.index_k, {Buf::kDown, index.key_column}},
            {&w.index_weights, {Buf::kDown, index.weight_column}}});
   Step& store = add(latent_step, w.q_down ? "norm q; norm, rope, store kv" : "norm, rope, store kv", layer);
@@ -118,9 +120,12 @@ void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer, bool ro
   values.group_step = values.first_group + values.n_groups;
   heads_step(quantize_heads_step, "quantize heads", layer, Buf::kAttended, values, up);
   head_product("latent to values", layer, values, up, Buf::kQkv);
-  Step& quantize = add(quantize_step, "quantize", layer);
+  Step& quantize = add(w.attn_gate ? gate_step : quantize_step, w.attn_gate ? "gate, quantize" : "quantize", layer);
   quantize.in = Buf::kQkv;
   quantize.k = n_heads * value;
+  quantize.attention.n_heads = n_heads;  // whose gates stand in Buf::kUp
+  quantize.attention.v_dim = quantize.attention.q_stride = value;
+  quantize.gathered = layer == last_with_state_;
   quantize.forms = forms_of({&w.wo});
   product("attention out", layer, Buf::kQkv, {{&w.wo, {Buf::kBranch, 0}}});
   branch_pending_ = true;

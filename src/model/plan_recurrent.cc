@@ -113,6 +113,7 @@ void PlanBuilder::gated_delta(const LayerWeights& w, int64_t layer, bool tiled) 
 void PlanBuilder::kimi_delta(const LayerWeights& w, int64_t layer) {
   RecurrentSpec spec = recurrent_spec(w, layer);
   spec.row_decay = spec.sigmoid_gate = true;
+  spec.decay_bound = config_.decay_bound;
   const int64_t inner = spec.n_heads * spec.v_dim, dim = spec.k_dim;
   spec.q_conv = {.w = &w.conv_q, .in_w = 0, .in_state = 0};
   spec.k_conv = {.w = &w.conv_k, .in_w = 0, .in_state = inner};
@@ -126,22 +127,24 @@ void PlanBuilder::kimi_delta(const LayerWeights& w, int64_t layer) {
   spec.beta = {.column = beta, .group = spec.n_heads, .group_step = 0, .step = 1};
   spec.decay = {.column = decay, .group_step = dim};
 
-  norm(&w.attn_norm, w.b_attn_norm, layer,
-       forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.beta, &w.decay_down, &w.state_gate_down}));
+  const Matrix& gate_in = w.state_gate_down ? w.state_gate_down : w.state_gate;
+  norm(&w.attn_norm, w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.beta, &w.decay_down, &gate_in}));
   if (w.wqkv) {
     product("q k v", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}});
   } else {
     product("q k v", layer, Buf::kNormed,
             {{&w.wq, {Buf::kQkv, 0}}, {&w.wk, {Buf::kQkv, inner}}, {&w.wv, {Buf::kQkv, 2 * inner}}});
   }
-  product("beta, decay and gate down", layer, Buf::kNormed,
+  product(w.state_gate_down ? "beta, decay and gate down" : "beta, decay down, gate", layer, Buf::kNormed,
           {{&w.beta, {Buf::kQkv, beta}},
            {&w.decay_down, {Buf::kQkv, decay_down}},
-           {&w.state_gate_down, {Buf::kQkv, gate_down}}});
+           {&gate_in, {Buf::kQkv, w.state_gate_down ? gate_down : gate}}});
   quantize(Buf::kQkv, decay_down, w.decay.n_in, w.decay, layer);
   product("decay up", layer, Buf::kQkv, {{&w.decay, {Buf::kQkv, decay}}});
-  quantize(Buf::kQkv, gate_down, w.state_gate.n_in, w.state_gate, layer);
-  product("gate up", layer, Buf::kQkv, {{&w.state_gate, {Buf::kQkv, gate}}});
+  if (w.state_gate_down) {
+    quantize(Buf::kQkv, gate_down, w.state_gate.n_in, w.state_gate, layer);
+    product("gate up", layer, Buf::kQkv, {{&w.state_gate, {Buf::kQkv, gate}}});
+  }
   recur(spec, w, layer);
 }
 

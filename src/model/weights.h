@@ -62,8 +62,9 @@ struct LayerWeights {
   // Latent attention. Queries come out of `wq`, whose input is the latent of q_down where there is one.
   Matrix q_down, kv_down;
   Vector q_latent_norm, latent_norm;
-  Matrix k_up;  ///< [heads * latent, unrotated]: a head's query to what is multiplied by latents.
-  Matrix v_up;  ///< [heads * value, latent]
+  Matrix k_up;       ///< [heads * latent, unrotated]: a head's query to what is multiplied by latents.
+  Matrix v_up;       ///< [heads * value, latent]
+  Matrix attn_gate;  ///< [heads * value, dim]: multiplies the output of latent attention, through a sigmoid.
   Matrix index_q, index_k, index_weights;  ///< Of an indexer: [heads * dim, q latent], [dim, model], [heads, model].
   Vector index_k_norm, b_index_k_norm;
   // Of attention over compressed rows: values and scores of a row's channels, the scores of positions in it, its norm;
@@ -84,6 +85,7 @@ struct LayerWeights {
   Matrix decay_down, state_gate_down;  ///< `decay` and `state_gate` are then the way up.
   Vector b_conv, state_skip;           ///< [channels], [heads]
   Vector conv_q, conv_k, conv_v;       ///< As `conv`, each by itself.
+  Vector attn_score, ffn_score;        ///< [dim]: score the residuals that a block reads (KeptSpec).
   Vector conv;                         ///< [taps, channels]: in the file the other way round.
   Vector b_decay, decay_a;             ///< [heads]
   Vector state_norm;                   ///< [v of one head]
@@ -96,6 +98,8 @@ struct LayerWeights {
   Vector expert_of_token;  ///< [vocabulary, experts used], whole numbers: in place of a choice.
   ExpertMatrix expert_gate, expert_up, expert_down;
   ExpertVector b_expert_gate, b_expert_up, b_expert_down;
+  Matrix routed_down, routed_up;  ///< Between the model dimension and that of the routed experts, where they differ.
+  Vector routed_norm;             ///< Of their sum, before the way up.
   Matrix shared_gate, shared_up, shared_down;
   Matrix shared_weight;  ///< [1, dim]: the logit of the shared expert's weight.
 };
@@ -110,7 +114,7 @@ struct Weights {
   /// The rows of `output`, some at a time, in order: each is there or on disk. `output.data` is null unless all are
   /// there.
   std::vector<Matrix> output_parts;
-  Vector output_norm, b_output_norm, output_bias;
+  Vector output_norm, b_output_norm, output_bias, output_score;
   Matrix head_mix;  ///< Of residual streams, behind the last layer: [streams, streams * dim].
   Vector head_mix_base, head_mix_scale;
   Vector rope_factors, rope_long, rope_short;  ///< [rope_dims / 2] divisors of the rotation frequencies.

@@ -35,7 +35,9 @@ SHORT = (
     # States of fixed size: convolution, both delta rules, a scan.
     "qwen3next-joined kimi-linear-q8_0 granitehybrid lfm2 "
     # Several streams, rows that stand for several positions.
-    "deepseek4"
+    "deepseek4 "
+    # Several residuals, experts of their own dimension.
+    "kimi-k3"
 ).split()
 
 

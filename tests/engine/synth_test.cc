@@ -280,6 +280,7 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"qwen3-next-80b-a3b", 79.67e9},
                                                    {"qwen3.5-35b-a3b", 34.66e9},
                                                    {"kimi-linear-48b-a3b", 49.1e9},
+                                                   {"kimi-k3", 2.78e12},
                                                    {"lfm2-1.2b", 1.17e9},
                                                    {"granite-4.0-h-tiny", 6.94e9},
                                                    {"glm-4.7-flash", 29.94e9},

@@ -57,6 +57,12 @@ TEST(Vector, LayerNormSameBits) {
       [&](const Table& t, const float* x, float* y, int64_t n) { t.layer_norm(x, nullptr, 1e-5f, n, y); });
 }
 
+TEST(Vector, SumSameBits) {
+  expect_scalar_bits([](const Table& t, const float* x, float* y, int64_t n) { std::fill_n(y, n, t.sum(x, n)); });
+  const std::vector<float> x = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
+  for (const Table* table : runnable_tables()) EXPECT_EQ(table->sum(x.data(), 17), 131071) << isa_name(table->isa);
+}
+
 // Another order of the sum changes about one row in ten.
 TEST(Vector, RmsNormSameBitsOnManyRows) {
   const int64_t n = 577;

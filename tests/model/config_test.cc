@@ -165,12 +165,12 @@ TEST(Config, Recurrences) {
   const auto layers = read("qwen35", {{"attention.recurrent_layers", list({0, 1, 1, 1})}});
   ASSERT_TRUE(layers) << layers.error().message;
   EXPECT_TRUE(!layers->is_recurrent(0) && layers->is_recurrent(3));
-  for (const std::string arch : {"qwen3next", "qwen35", "qwen35moe", "kimi-linear"}) {
+  for (const std::string arch : {"qwen3next", "qwen35", "qwen35moe", "kimi-linear", "kimi-k3"}) {
     for (const int64_t taps : {1, 5}) {
       expect_refused(arch, {{"ssm.conv_kernel", u32(taps)}},
                      {arch + ".ssm.conv_kernel", std::to_string(taps), "2 to 4"});
     }
-    if (arch == "kimi-linear") continue;
+    if (arch.starts_with("kimi")) continue;
     expect_refused(arch, {{"ssm.state_size", u32(24)}}, {"24", "multiples of 16"});
     expect_refused(arch, {{"ssm.state_size", u32(1024)}}, {"1024", "up to 512"});
     expect_refused(arch, {{"ssm.group_count", u32(4)}}, {"ssm.time_step_rank", "no multiple of 4"});
@@ -232,6 +232,24 @@ TEST(Config, CompressedRowsAndStreams) {
   const auto trunk = read(arch, {{"nextn_predict_layers", u32(1)}});
   ASSERT_TRUE(trunk) << trunk.error().message;
   EXPECT_EQ(trunk->n_layers, 4);
+}
+
+TEST(Config, KimiK3) {
+  const auto kimi = read("kimi-k3", {});
+  ASSERT_TRUE(kimi) << kimi.error().message;
+  EXPECT_EQ(kimi->n_kept(0), 0);  // two layers to a residual
+  EXPECT_EQ(kimi->n_kept(1), 1);
+  EXPECT_EQ(kimi->n_kept(2), 1);
+  EXPECT_EQ(kimi->n_kept(kimi->n_layers), 2);
+  EXPECT_FLOAT_EQ(kimi->decay_bound, -5);
+  const auto plain = read("kimi-k3", {{"attn_res.block_size", u32(0)}});
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_EQ(plain->n_kept(plain->n_layers), 0);
+  expect_refused("kimi-k3", {{"kda.gate_lower_bound", f32(0.5f)}}, {"kimi-k3.kda.gate_lower_bound", "0.5"});
+  expect_refused("kimi-k3", {{"activation.situ_beta", f32(0)}}, {"kimi-k3.activation.situ_beta", "0"});
+  expect_refused("kimi-k3", {{"activation.situ_linear_beta", std::nullopt}}, {"kimi-k3.activation.situ_linear_beta"});
+  expect_refused("kimi-k3", {{"attn_res.block_size", u32(-1)}}, {"kimi-k3.attn_res.block_size"});
+  expect_refused("kimi-k3", {{"expert_latent_length", u32(1u << 30)}}, {"kimi-k3.expert_latent_length"});
 }
 
 TEST(Config, LayersThatAreRotated) {

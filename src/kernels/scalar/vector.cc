@@ -16,10 +16,14 @@ void rms_norm(const float* x, const float* gain, float eps, int64_t n, float* y)
   for (int64_t i = 0; i < n; ++i) y[i] = gain ? x[i] * r * gain[i] : x[i] * r;
 }
 
-void layer_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept {
+float sum(const float* x, int64_t n) noexcept {
   float lanes[16] = {};
   for (int64_t i = 0; i < n; ++i) lanes[i % 16] += x[i];
-  const float mean = sum_lanes(lanes) / static_cast<float>(n);
+  return sum_lanes(lanes);
+}
+
+void layer_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept {
+  const float mean = sum(x, n) / static_cast<float>(n);
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] - mean;
   rms_norm(y, gain, eps, n, y);
 }

@@ -3,6 +3,7 @@ table.quantize_a256 = quantize_a256;
 table.quantize_a32 = quantize_a32;
 table.rms_norm = rms_norm;
 table.layer_norm = layer_norm;
+table.sum = sum;
 table.add = add;
 table.mul = mul;
 table.scale = scale;

@@ -5,6 +5,7 @@ void quantize_a32(const QuantizeArgs& a) noexcept;
 
 void rms_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept;
 void layer_norm(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept;
+float sum(const float* x, int64_t n) noexcept;
 void add(const float* x, const float* b, int64_t n, float* y) noexcept;
 void mul(const float* x, const float* b, int64_t n, float* y) noexcept;
 void scale(const float* x, float s, int64_t n, float* y) noexcept;

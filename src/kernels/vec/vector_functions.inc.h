@@ -16,6 +16,8 @@ void layer_norm(const float* x, const float* gain, float eps, int64_t n, float* 
   rms_norm(y, gain, eps, n, y);
 }
 
+float sum(const float* x, int64_t n) noexcept { return sum_of(x, n); }
+
 void add(const float* x, const float* b, int64_t n, float* y) noexcept {
   map(x, b, n, y, [](Floats v, Floats w) { return add(v, w); });
 }

@@ -9,22 +9,22 @@ namespace stoker::model {
 extern const Arch kApertus, kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR,
     kDeepseek, kDeepseek2, kDeepseek32, kDeepseek4, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe,
     kFalcon, kGemma, kGemma2, kGemma3, kGemma4, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite,
-    kGraniteHybrid, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kKimiLinear, kLfm2, kLfm2Moe,
-    kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2, kPhi3,
-    kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen35, kQwen35Moe, kQwen3Next, kQwen3Vl,
+    kGraniteHybrid, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kKimiK3, kKimiLinear, kLfm2,
+    kLfm2Moe, kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2,
+    kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen35, kQwen35Moe, kQwen3Next, kQwen3Vl,
     kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
 
 namespace {
 constexpr const Arch* kArchs[] = {
-    &kApertus,    &kArcee,    &kBaichuan,     &kBailingMoe, &kBailingMoe2, &kChatGlm,    &kCodeShell, &kCohere2,
-    &kCommandR,   &kDeepseek, &kDeepseek2,    &kDeepseek32, &kDeepseek4,   &kDots1,      &kErnie45,   &kErnie45Moe,
-    &kExaone,     &kExaone4,  &kExaoneMoe,    &kFalcon,     &kGemma,       &kGemma2,     &kGemma3,    &kGemma4,
-    &kGlm4,       &kGlm4Moe,  &kGlmDsa,       &kGpt2,       &kGptNeoX,     &kGptOss,     &kGranite,   &kGraniteHybrid,
-    &kGraniteMoe, &kHunyuan3, &kHunyuanDense, &kHunyuanMoe, &kInternLm2,   &kKimiLinear, &kLfm2,      &kLfm2Moe,
-    &kLlama,      &kMimo2,    &kMiniCpm,      &kMinimaxM2,  &kMistral3,    &kMistral4,   &kNemotron,  &kOlmo2,
-    &kOlmoe,      &kOrion,    &kPhi2,         &kPhi3,       &kPhiMoe,      &kQwen,       &kQwen2,     &kQwen2Moe,
-    &kQwen2Vl,    &kQwen3,    &kQwen35,       &kQwen35Moe,  &kQwen3Moe,    &kQwen3Next,  &kQwen3Vl,   &kQwen3VlMoe,
-    &kSeedOss,    &kSmolLm3,  &kStableLm,     &kStarCoder,  &kStarCoder2,  &kXverse};
+    &kApertus,    &kArcee,    &kBaichuan,     &kBailingMoe, &kBailingMoe2, &kChatGlm,    &kCodeShell,  &kCohere2,
+    &kCommandR,   &kDeepseek, &kDeepseek2,    &kDeepseek32, &kDeepseek4,   &kDots1,      &kErnie45,    &kErnie45Moe,
+    &kExaone,     &kExaone4,  &kExaoneMoe,    &kFalcon,     &kGemma,       &kGemma2,     &kGemma3,     &kGemma4,
+    &kGlm4,       &kGlm4Moe,  &kGlmDsa,       &kGpt2,       &kGptNeoX,     &kGptOss,     &kGranite,    &kGraniteHybrid,
+    &kGraniteMoe, &kHunyuan3, &kHunyuanDense, &kHunyuanMoe, &kInternLm2,   &kKimiK3,     &kKimiLinear, &kLfm2,
+    &kLfm2Moe,    &kLlama,    &kMimo2,        &kMiniCpm,    &kMinimaxM2,   &kMistral3,   &kMistral4,   &kNemotron,
+    &kOlmo2,      &kOlmoe,    &kOrion,        &kPhi2,       &kPhi3,        &kPhiMoe,     &kQwen,       &kQwen2,
+    &kQwen2Moe,   &kQwen2Vl,  &kQwen3,        &kQwen35,     &kQwen35Moe,   &kQwen3Moe,   &kQwen3Next,  &kQwen3Vl,
+    &kQwen3VlMoe, &kSeedOss,  &kSmolLm3,      &kStableLm,   &kStarCoder,   &kStarCoder2, &kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -244,6 +244,8 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.expert_ff_dim ? config.expert_ff_dim : config.ff_dim[layer];
     case Dim::kSharedFf:
       return config.shared_width();
+    case Dim::kExpertModel:
+      return config.expert_latent_dim ? config.expert_latent_dim : config.dim;
     case Dim::kLatent:
       return config.latent_dim;
     case Dim::kLatentAndRope:

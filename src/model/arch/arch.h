@@ -78,6 +78,7 @@ enum class Dim {
   kExperts,
   kExpertFf,
   kSharedFf,
+  kExpertModel,    ///< What routed experts read and give.
   kLatent,         ///< The latent row that keys and values come out of.
   kLatentAndRope,  ///< The same and the part of keys that is rotated.
   kQLatent,
@@ -134,11 +135,14 @@ enum class Need {
   kOwnKvOptional,       ///< The same, but for being required.
   kLayerInputs,         ///< Required where layers have inputs of their own.
   kExpertsUnlessFused,  ///< As kExperts, unless ffn_gate_up_exps is there: of each expert the rows of gate, then of up.
-  kIndexer,             ///< Required in a layer that has an indexer, unknown in others.
-  kCompressed,          ///< Required in a layer with compressed rows, unknown in others.
-  kHashed,              ///< Required in a layer whose experts are looked up by token: the numbers of experts, I32.
-  kUnhashed,            ///< Required in a layer whose experts are not, unknown in the former.
-  kUnlessStateIn,       ///< Required unless ssm_in is there.
+  kRoutedLatent,        ///< Required where routed experts have a dimension of their own.
+  kRoutedLatentOptional,  ///< The same, but for being required.
+  kScored,                ///< Required where blocks read several residuals.
+  kIndexer,               ///< Required in a layer that has an indexer, unknown in others.
+  kCompressed,            ///< Required in a layer with compressed rows, unknown in others.
+  kHashed,                ///< Required in a layer whose experts are looked up by token: the numbers of experts, I32.
+  kUnhashed,              ///< Required in a layer whose experts are not, unknown in the former.
+  kUnlessStateIn,         ///< Required unless ssm_in is there.
 };
 
 /// In which layers a family has a tensor.
@@ -215,13 +219,20 @@ constexpr std::string_view fused_form(Need need) {
                                              : "";
 }
 
-constexpr bool is_optional(Need need) { return need == Need::kOptional || need == Need::kOwnKvOptional; }
+constexpr bool is_optional(Need need) {
+  return need == Need::kOptional || need == Need::kOwnKvOptional || need == Need::kRoutedLatentOptional;
+}
+constexpr bool is_of_routed_latent(Need need) {
+  return need == Need::kRoutedLatent || need == Need::kRoutedLatentOptional;
+}
 constexpr bool is_of_own_kv(Need need) { return need == Need::kOwnKv || need == Need::kOwnKvOptional; }
 
 /// Whether `layer` may have a tensor of this kind, the fused ones aside.
 inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   if (need == Need::kHeadGains) return config.head_gains;
   if (is_of_own_kv(need)) return config.kv_layer(layer) == layer;
+  if (need == Need::kScored) return config.kept_interval > 0;
+  if (is_of_routed_latent(need)) return config.has_experts(layer) && config.expert_latent_dim > 0;
   if (need == Need::kLayerInputs) return config.layer_input_dim > 0;
   if (need == Need::kExpertsUnlessFused) return config.has_experts(layer);
   if (need == Need::kIndexer) return config.has_indexer(layer);

@@ -79,18 +79,6 @@ void defaults(ModelConfig& config) {
   config.renormalize = true;
 }
 
-Status finish(ModelConfig& config) {
-  STOKER_TRY_STATUS(recurrent_where_no_heads(config));
-  config.n_kv_heads = {{1}};
-  config.n_heads = {{config.n_heads[0]}};
-  config.n_key_heads = config.n_state_heads = config.n_heads[0];
-  config.state_v_dim = config.state_k_dim;
-  STOKER_TRY_STATUS(check_recurrence(config));
-  STOKER_TRY_STATUS(finish_latent_heads(config));
-  config.attn_scale = static_cast<float>(1 / __builtin_sqrt(static_cast<double>(config.head_k_dim)));
-  return Ok{};
-}
-
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   if (plan.config().is_recurrent(layer)) {
     plan.kimi_delta(w, layer);
@@ -102,13 +90,25 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
+Status finish_kimi(ModelConfig& config) {
+  STOKER_TRY_STATUS(recurrent_where_no_heads(config));
+  config.n_kv_heads = {{1}};
+  config.n_heads = {{config.n_heads[0]}};
+  config.n_key_heads = config.n_state_heads = config.n_heads[0];
+  config.state_v_dim = config.state_k_dim;
+  STOKER_TRY_STATUS(check_recurrence(config));
+  STOKER_TRY_STATUS(finish_latent_heads(config));
+  config.attn_scale = static_cast<float>(1 / __builtin_sqrt(static_cast<double>(config.head_k_dim)));
+  return Ok{};
+}
+
 extern const Arch kKimiLinear;
 const Arch kKimiLinear{.name = "kimi-linear",
                        .keys = kKeys,
                        .tensors = kTensors,
                        .globals = kUntiedGlobals,
                        .defaults = defaults,
-                       .finish = finish,
+                       .finish = finish_kimi,
                        .build_layer = build_layer};
 
 }  // namespace stoker::model

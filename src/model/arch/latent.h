@@ -72,6 +72,8 @@ Status finish_latent(ModelConfig& config, LatentScale scale);
 /// The part of it that is not about scales: the dimensions of a head, where old files have them, and the one cached
 /// head that stands for all. kUnsupported, kCorrupt: sizes that are not run or cannot be.
 Status finish_latent_heads(ModelConfig& config);
+/// Of families whose layers have Kimi Delta Attention where they have no key-value heads, and latents elsewhere.
+Status finish_kimi(ModelConfig& config);
 void latent_defaults(ModelConfig& config);
 void build_latent_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer);
 

@@ -211,7 +211,7 @@ void gate_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     const int64_t end = std::min(rows.end, span.row0 + span.n);
     for (int64_t r = std::max(rows.begin, span.row0); r < end; ++r) {
       float* x = exec.row(step.in, r);
-      const float* q = exec.row(Buf::kQkv, span.q_row0 + r - span.row0) + a.q_column;
+      const float* q = exec.row(step.up, span.q_row0 + r - span.row0) + a.q_column;
       for (int64_t head = 0; head < a.n_heads; ++head) {
         float* of_head = x + head * a.v_dim;
         exec.table->sigmoid_mul(q + head * a.q_stride + a.k_dim, of_head, a.v_dim, of_head);

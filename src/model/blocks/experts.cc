@@ -236,7 +236,6 @@ void activate(const Step& step, Exec& exec, Worker& worker) noexcept {
   const kernels::Table& t = *exec.table;
   Experts& experts = *exec.experts;
   const MoeSpec& moe = step.moe;
-  const GateFn act = gate_of(t, step.activation);
   const Quantize job{.x = exec.row(Buf::kWaveGate, 0),
                      .stride = exec.stride(Buf::kWaveGate),
                      .n = experts.n_wave,
@@ -251,8 +250,7 @@ void activate(const Step& step, Exec& exec, Worker& worker) noexcept {
     float* up = exec.row(Buf::kWaveUp, row);
     if (moe.gate_bias) t.add(gate, moe.gate_bias->of(part.expert), moe.ff, gate);
     if (moe.up_bias) t.add(up, moe.up_bias->of(part.expert), moe.ff, up);
-    limit_gate(step.limit, gate, up, moe.ff);
-    act(gate, up, moe.ff, gate);
+    activate_gate(*exec.plan, step, gate, up, moe.ff);
     quantize(t, job, row, row + 1);
     if (experts.bad[row] == 0) continue;
     const int64_t token = experts.choice[part.begin + row - part.row] / moe.n_used;

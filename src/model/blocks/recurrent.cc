@@ -117,9 +117,14 @@ void fill(const RecurrentSpec& r, const Exec& exec, int64_t head, Range rows, He
       exec.table->exp_mul(&in.beta[i], r.decay_a->data + head, 1, g);
       std::fill_n(g, n, *g);
     } else if (r.row_decay) {
-      std::fill_n(w, n, r.decay_a->data[head]);
       exec.table->add(decay, r.b_decay->data + head * n, n, g);
-      exec.table->softplus(g, n, g);
+      if (r.decay_bound != 0) {
+        exec.table->scale(g, -r.decay_a->data[head], n, g);
+        exec.table->sigmoid(g, n, g);
+      } else {
+        exec.table->softplus(g, n, g);
+      }
+      std::fill_n(w, n, r.decay_bound != 0 ? r.decay_bound : r.decay_a->data[head]);
       exec.table->exp_mul(g, w, n, g);
     } else {
       std::fill_n(g, n, *decay);

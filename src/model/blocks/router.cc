@@ -142,7 +142,7 @@ void keep_row(const Step& step, Exec& exec, int64_t r) noexcept {
   copy_quantized({.forms = step.moe.in_forms, .k = step.moe.dim}, exec.quantized, exec.n_rows, r, experts.in,
                  experts.n_rows, exec.row0 + r);
   if (exec.stride(Buf::kExpertIn) > 0) {
-    std::memcpy(exec.row(Buf::kExpertIn, r), exec.row(Buf::kNormed, r),
+    std::memcpy(exec.row(Buf::kExpertIn, r), exec.row(step.moe.in, r),
                 static_cast<size_t>(step.moe.dim) * sizeof(float));
   }
 }
@@ -190,10 +190,10 @@ void combine_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const kernels::Table& t = *exec.table;
   const MoeSpec& moe = step.moe;
   const Experts& experts = *exec.experts;
-  const int64_t dim = exec.plan->config->dim;
+  const int64_t dim = moe.dim;
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    float* y = exec.row(Buf::kBranch, r);
+    float* y = exec.row(moe.out, r);
     std::memset(y, 0, static_cast<size_t>(dim) * sizeof(float));
     const int64_t of_call = exec.row0 + r;
     for (int64_t i = of_call * moe.n_used; i < (of_call + 1) * moe.n_used; ++i) {

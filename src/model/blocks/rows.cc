@@ -14,6 +14,10 @@ void add_branch(const Step& step, Exec& exec, int64_t r) noexcept {
   const int64_t dim = exec.plan->config->dim;
   float* residual = exec.row(Buf::kResidual, r);
   float* branch = exec.row(Buf::kBranch, r);
+  if (step.kept.begins) {
+    std::copy_n(branch, dim, residual);
+    return;
+  }
   add_vector(t, step.branch_bias, branch);
   if (step.post_gain) exec.plan->norm(branch, step.post_gain->data, exec.plan->config->norm_eps, dim, branch);
   const float scale = exec.plan->config->residual_scale;
@@ -44,26 +48,40 @@ void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexc
   if (bias) table.add(x, bias->data, bias->n, x);
 }
 
-GateFn gate_of(const kernels::Table& table, Activation activation) noexcept {
-  switch (activation) {
+namespace {
+
+void limit_gate(float limit, float* gate, float* up, int64_t n) noexcept {
+  // What is no number stays so.
+  for (int64_t i = 0; i < n; ++i) gate[i] = gate[i] > limit ? limit : gate[i];
+  for (int64_t i = 0; i < n; ++i) up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
+}
+
+/// beta tanh(gate / beta) sigmoid(gate) up, with up bounded likewise where the model says so.
+void situ(const kernels::Table& table, const ModelConfig& config, float* gate, float* up, int64_t n) noexcept {
+  if (config.situ_linear_beta > 0) table.softcap(up, config.situ_linear_beta, n);
+  table.sigmoid_mul(gate, up, n, up);
+  table.softcap(gate, config.situ_beta, n);
+  table.mul(gate, up, n, gate);
+}
+
+}  // namespace
+
+void activate_gate(const Plan& plan, const Step& step, float* gate, float* up, int64_t n) noexcept {
+  const kernels::Table& t = *plan.table;
+  if (step.limit != 0) limit_gate(step.limit, gate, up, n);
+  switch (step.activation) {
     case Activation::kSilu:
-      return table.silu_mul;
+      return t.silu_mul(gate, up, n, gate);
     case Activation::kGelu:
-      return table.gelu_mul;
+      return t.gelu_mul(gate, up, n, gate);
     case Activation::kClampedSilu:
-      return table.clamped_silu_mul;
+      return t.clamped_silu_mul(gate, up, n, gate);
+    case Activation::kSitu:
+      return situ(t, *plan.config, gate, up, n);
     case Activation::kReluSquared:
     case Activation::kXielu:
       break;  // Of a feed-forward block without a gate only.
   }
-  return nullptr;
-}
-
-void limit_gate(float limit, float* gate, float* up, int64_t n) noexcept {
-  if (limit == 0) return;
-  // What is no number stays so.
-  for (int64_t i = 0; i < n; ++i) gate[i] = gate[i] > limit ? limit : gate[i];
-  for (int64_t i = 0; i < n; ++i) up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
 }
 
 void quantize(const kernels::Table& table, const Quantize& job, int64_t begin, int64_t end) noexcept {
@@ -193,7 +211,11 @@ void norm_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     if (step.add_branch && exec.branch_added != step.index) add_branch(step, exec, r);
-    if (step.gain) norm_row(*exec.plan, step, exec.row(Buf::kResidual, r), exec.row(Buf::kNormed, r));
+    const float* x = exec.row(Buf::kResidual, r);
+    float* y = exec.row(Buf::kNormed, r);
+    if (step.gain) norm_row(*exec.plan, step, step.kept.n > 0 ? read_kept(step, exec, r, y) : x, y);
+    if (step.kept.keeps)
+      std::copy_n(x, exec.plan->config->dim, exec.row(Buf::kKept, r) + step.kept.n * exec.plan->config->dim);
     quantize_rows(step, exec, r, r + 1);
   }
   if (worker.index() == 0) point_activations(step, exec);
@@ -213,15 +235,13 @@ void quantize_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 
 void gated_act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const kernels::Table& t = *exec.table;
-  const GateFn act = gate_of(t, step.activation);
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* gate = exec.row(Buf::kGate, r);
     float* up = step.fused ? gate + step.k : exec.row(step.up, r) + step.up_column;
     add_vector(t, step.gate_bias, gate);
     add_vector(t, step.up_bias, up);
-    limit_gate(step.limit, gate, up, step.k);
-    act(gate, up, step.k, gate);
+    activate_gate(*exec.plan, step, gate, up, step.k);
     quantize_rows(step, exec, r, r + 1);
   }
   if (worker.index() == 0) point_activations(step, exec);
@@ -265,7 +285,7 @@ void gather_step(const Step& step, Exec& exec, Worker& worker) noexcept {
       const int64_t from = exec.output_rows[i] - exec.row0;
       float* to = first + i * exec.stride(Buf::kResidual);
       if (to != exec.row(Buf::kResidual, from)) std::memcpy(to, exec.row(Buf::kResidual, from), bytes);
-      for (Buf buf : {Buf::kLayerInputs, Buf::kMix}) move_row(exec, buf, exec.out0 - exec.row0 + i, from);
+      for (Buf buf : {Buf::kLayerInputs, Buf::kKept, Buf::kMix}) move_row(exec, buf, exec.out0 - exec.row0 + i, from);
       if (step.gathered && from != i) {
         std::memcpy(exec.row(step.in, i), exec.row(step.in, from), static_cast<size_t>(step.k) * sizeof(float));
       }
@@ -274,7 +294,8 @@ void gather_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   }
   worker.barrier();  // nobody may see the new number of rows before all have left the step before
   if (worker.index() == 0) {
-    for (Buf buf : {Buf::kResidual, Buf::kMix, Buf::kParallel, Buf::kShared, Buf::kExpertIn, Buf::kLayerInputs}) {
+    for (Buf buf :
+         {Buf::kResidual, Buf::kMix, Buf::kParallel, Buf::kShared, Buf::kExpertIn, Buf::kKept, Buf::kLayerInputs}) {
       exec.buffers[static_cast<size_t>(buf)] += (exec.out0 - exec.row0) * exec.stride(buf);
     }
     exec.row0 = exec.out0;
