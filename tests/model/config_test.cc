@@ -132,7 +132,8 @@ TEST(Config, EachKeyIsCheckedForTypeAndRange) {
       const std::string name(key.key);
       expect_refused(arch, {{name, text("x")}}, {arch + "." + name});
       if (std::holds_alternative<bool ModelConfig::*>(key.field)) continue;
-      expect_refused(arch, {{name, Value{ValueType::kI32, int64_t{-1}}}}, {arch + "." + name});
+      const auto below = static_cast<int64_t>(std::min(key.min, 0.0)) - 1;
+      expect_refused(arch, {{name, Value{ValueType::kI32, below}}}, {arch + "." + name});
     }
   }
 }
