@@ -59,7 +59,7 @@ class Family:
     pre_norms: bool = True
     parallel: bool = False  # attention and feed-forward read the same; "key": one says so
     gated: bool = True
-    turned_layers: str = "all"  # or "sliding", or "three of four"
+    turned_layers: str = "all"  # or "none", "sliding", or "three of four"
     turned_without_windows: bool = False  # "sliding": where no layer slides, all turn
     yarn_keys: bool = False  # of its bounds and magnitude
     temperature: bool = False
@@ -69,6 +69,8 @@ class Family:
     indexer: str = ""  # of latent attention: queries see what one chooses, whose heads turn such pairs
     gemma4: bool = False  # its layers are in a file of their own
     deepseek4: bool = False  # all of it is
+    one_block: bool = False  # a layer is a recurrence, attention, or a feed-forward block
+    beside: bool = False  # a recurrence beside attention in each layer
     kimi_k3: bool = False  # what it has beyond Kimi Linear is
     output_norm: str = "output_norm"
     gated_output: bool = False  # behind each query stands the gate of its head's output
@@ -227,6 +229,25 @@ FAMILIES = {
         recurrent="short",
         output_norm="token_embd_norm",
     ),
+    "nemotron_h": Family(
+        recurrent="scan",
+        turned_layers="none",
+        gated=False,
+        activation="relu2",
+        one_block=True,
+        epsilon_key="attention.layer_norm_epsilon",
+    ),
+    "nemotron_h_moe": Family(
+        recurrent="scan",
+        turned_layers="none",
+        gated=False,
+        activation="relu2",
+        gating="sigmoid",
+        keyed_routing=True,
+        one_block=True,
+        epsilon_key="attention.layer_norm_epsilon",
+    ),
+    "falcon-h1": Family(recurrent="scan", beside=True),
     "granitehybrid": Family(
         rope="neighbours", multipliers=True, rope_switch=True, renormalized=True, recurrent="scan"
     ),
@@ -251,7 +272,7 @@ FAMILIES = {
 }
 # Read elsewhere, or without influence on the result.
 IGNORED_KEYS = {"vocab_size", "embedding_length", "block_count", "feed_forward_length", "expert_feed_forward_length"}
-IGNORED_KEYS |= {"expert_shared_feed_forward_length", "expert_shared_count"}
+IGNORED_KEYS |= {"expert_shared_feed_forward_length", "expert_shared_count", "moe_latent_size"}
 IGNORED_KEYS |= {"rope.dimension_sections", "n_deepstack_layers"}  # text has the same position on all axes
 GATINGS = {1: "softmax", 2: "sigmoid", 3: "selected"}
 
@@ -448,6 +469,7 @@ class Model:
             self.latent = LatentAttention(self, family.latent, family.indexer)
         if self.latent:
             self.rope.magnitude = self.latent.magnitude * get("rope.scaling.attn_factor", 1.0)
+        self.widths = self.per_layer("feed_forward_length") if family.one_block else None
         self.gemma4 = Gemma4(self) if family.gemma4 else None
         self.kimi_k3 = KimiK3(self) if family.kimi_k3 else None
         self.deepseek4 = DeepSeek4(self) if family.deepseek4 else None
@@ -517,6 +539,8 @@ class Model:
         return y if bias is None else y + bias
 
     def turns(self, layer):
+        if self.family.turned_layers == "none":
+            return False
         if self.family.turned_layers == "sliding":
             return self.sliding[layer] or not any(self.sliding) and self.family.turned_without_windows
         return self.rotates and not self.family.positions and (self.family.turned_layers == "all" or (layer + 1) % 4 != 0)
@@ -665,12 +689,17 @@ class Model:
         """routed: what the router reads, where that is something else."""
         best, weight = self.route(x if routed is None else routed, layer, prefix)
         matrix = {name: self.file.tensor(f"{prefix}{name}_exps.weight") for name in ("gate", "up", "down")}
-        if matrix["gate"] is None:  # one matrix
+        if matrix["gate"] is None and self.family.gated:  # one matrix
             matrix["gate"], matrix["up"] = np.split(self.file.tensor(f"{prefix}gate_up_exps.weight"), 2, axis=1)
         scale = self.file.tensor(f"{prefix}down_exps.scale")
         if scale is not None:
             weight = weight * scale[best]
         bias = {name: self.file.tensor(f"{prefix}{name}_exps.bias") for name in matrix}
+
+        def inner(expert, h):
+            if matrix["gate"] is None:
+                return np.maximum(project("up", expert, h), 0) ** 2
+            return self.gated(project("gate", expert, h), project("up", expert, h))
 
         def project(name, expert, h):
             y = h @ matrix[name][expert].T
@@ -679,19 +708,41 @@ class Model:
         out = np.zeros_like(x)
         for expert in np.unique(best):
             rows, slot = np.nonzero(best == expert)
-            h = self.gated(project("gate", expert, x[rows]), project("up", expert, x[rows]))
-            out[rows] += weight[rows, slot][:, None] * project("down", expert, h)
+            out[rows] += weight[rows, slot][:, None] * project("down", expert, inner(expert, x[rows]))
         return out
 
     def shared_experts(self, x, prefix):
         """What all tokens get, in some families times a weight of its own; 0 where there is none."""
         if prefix + "down_shexp.weight" not in self.file.tensors:
             return 0
-        h = self.gated(self.file.linear(x, prefix + "gate_shexp"), self.file.linear(x, prefix + "up_shexp"))
+        h = self.file.linear(x, prefix + "up_shexp")
+        h = self.gated(self.file.linear(x, prefix + "gate_shexp"), h) if self.family.gated else np.maximum(h, 0) ** 2
         out, gate = self.file.linear(h, prefix + "down_shexp"), self.file.tensor(prefix + "gate_inp_shexp.weight")
         return out if gate is None else out * sigmoid(x @ gate)[:, None]
 
+    def only_block(self, x, layer, positions):
+        h = self.norm(x, f"blk.{layer}.attn_norm")
+        if self.widths[layer] == 0:
+            return x + self.attention(h, layer, positions)
+        prefix = f"blk.{layer}.ffn_"
+        if prefix + "gate_inp.weight" not in self.file.tensors:
+            return x + self.feed_forward(h, layer)
+        latent = prefix + "latent_down.weight" in self.file.tensors
+        y = self.experts(self.file.linear(h, prefix + "latent_down") if latent else h, layer, prefix, routed=h)
+        return x + (self.file.linear(y, prefix + "latent_up") if latent else y) + self.shared_experts(h, prefix)
+
+    def both_blocks(self, x, layer, positions):
+        block = f"blk.{layer}."
+        h = self.norm(x, block + "attn_norm")
+        x = x + self.recurrent(h, layer) + self.attention(h, layer, positions)
+        h = x / np.sqrt(np.mean(x * x, -1, keepdims=True) + self.eps) * self.file.tensor(block + "ffn_norm")
+        return x + self.feed_forward(h, layer)
+
     def layer(self, x, layer, positions):
+        if self.family.one_block:
+            return self.only_block(x, layer, positions)
+        if self.family.beside:
+            return self.both_blocks(x, layer, positions)
         if self.gemma4:
             return self.gemma4.layer(x, layer, positions)
         block = f"blk.{layer}."

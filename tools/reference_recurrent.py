@@ -48,14 +48,14 @@ class History:
 
 
 class Recurrent:
-    """What the kinds share; model.kv[layer] is the layer's History."""
+    """What the kinds share; model.kv[layer, "state"] is the layer's History."""
 
     def __init__(self, model):
         self.model, self.file, self.eps = model, model.file, model.eps
         self.taps = model.file.get("ssm.conv_kernel")
 
     def history(self, layer):
-        return self.model.kv.setdefault(layer, History())
+        return self.model.kv.setdefault((layer, "state"), History())
 
     def unit(self, x):
         return x / np.sqrt((x * x).sum(-1, keepdims=True) + self.eps)
@@ -175,6 +175,8 @@ class Scan(Recurrent):
             history.state = history.state * decay[t][:, None, None] + new
             out[t] = np.einsum("hdm,hd->hm", history.state, q[t])
         out = (out + tensor(block + "ssm_d").reshape(-1, 1) * v).reshape(n, -1) * silu(gate)
+        if block + "ssm_norm.weight" not in self.file.tensors:
+            return self.file.linear(out, block + "ssm_out")
         groups = out.reshape(n, self.n_groups, -1)
         groups = groups / np.sqrt((groups * groups).mean(-1, keepdims=True) + self.eps)
         return self.file.linear((groups * tensor(block + "ssm_norm.weight")).reshape(n, -1), block + "ssm_out")

@@ -21,6 +21,7 @@ import gguf
 
 from tiny_deepseek4 import DeepSeek4, DeepSeek4Writer
 from tiny_gemma4 import Gemma4, Gemma4Writer, divisors
+from tiny_mamba import FalconH1Writer, NemotronHWriter
 from tiny_kimi_k3 import KimiK3, KimiK3Writer
 from tiny_writer import Delta, Experts, Indexer, Kda, Latent, ModelWriter, Scan, Shape, ShortConvolution
 
@@ -223,6 +224,18 @@ def kimi_k3(layers, spec=KimiK3(), keys=None, **fields):
     fields = {"latent": Latent(dim=48, plain=32, rope=8, value=16, q_dim=56), "experts": V3_EXPERTS_BEHIND_ONE} | fields
     kda, experts = Kda(layers), fields.pop("experts")
     return replace(kimi_linear(kda, experts, keys, n_layers=len(layers), **fields), arch="kimi-k3", kimi_k3=spec)
+
+
+def nemotron_h(arch, scan, widths, keys=None, **fields):
+    keys = {"feed_forward_length": list(widths)} | (keys or {})
+    fields = {"n_tokens": 150, "epsilon_key": "attention.layer_norm_epsilon", "norm_eps": 1e-3, "tied": False} | fields
+    return Shape(arch, n_layers=len(widths), scan=Scan(scan, inner=192), keys=keys, **fields)
+
+
+def falcon_h1(n_layers, keys=None, **fields):
+    """Both kinds of state in each layer."""
+    scan = Scan((0,) * n_layers, inner=192, **fields)
+    return Shape("falcon-h1", n_layers=n_layers, scan=scan, n_tokens=150, norm_eps=1e-3, tied=False, rope_base=1e5, keys=keys or {})
 
 
 def granite_hybrid(scan, **fields):
@@ -617,6 +630,24 @@ FAMILIES |= {
         "qwen35", Delta(interval=2), {"rope.dimension_count": 16, "rope.dimension_sections": [2, 3, 1, 2]}, n_layers=3
     ),
     # inner_size must be twice the model dimension in llama.cpp.
+    # The last layers have no state.
+    "nemotron_h": nemotron_h("nemotron_h", (1, 0, 0, 1, 0, 0, 0), (0, 80, 0, 0, 96, 160, 80)),
+    "nemotron_h_moe": nemotron_h(
+        "nemotron_h_moe",
+        (1, 0, 0, 1, 0, 0, 0),
+        (0, 32, 0, 0, 32, 0, 32),
+        {"moe_latent_size": 40, "expert_shared_count": 1, "expert_weights_norm": True, "expert_weights_scale": 2.5},
+        experts=Experts(8, 3, 32, EXPERT_FF, shared_ff_dim=48, selection_bias=0.2),
+    ),
+    "nemotron_h_moe-groups": nemotron_h(
+        "nemotron_h_moe",
+        (1, 0, 0, 0),
+        (0, 32, 0, 32),
+        {"expert_shared_count": 1, "expert_weights_scale": 1.5, "expert_group_count": 4, "expert_group_used_count": 2},
+        experts=Experts(8, 3, 32, EXPERT_FF, shared_ff_dim=48, selection_bias=0.2),
+    ),
+    "falcon-h1": falcon_h1(4, normed=False),
+    "falcon-h1-norm": falcon_h1(3, heads=12, groups=3),
     "granitehybrid": granite_hybrid(Scan((1, 0, 1, 1), inner=192)),
     "granitehybrid-experts": granite_hybrid(
         Scan((1, 1, 0), inner=192, heads=12, groups=3),
@@ -715,7 +746,7 @@ MODELS = FAMILIES | TYPES | MIXTURES
 def source_version():
     """Changes when a file written now could differ from one written before."""
     digest = hashlib.sha256(getattr(gguf, "__version__", "").encode())
-    for name in ("tiny_deepseek4.py", "tiny_gemma4.py", "tiny_kimi_k3.py", "tiny_model.py", "tiny_writer.py"):
+    for name in ("tiny_deepseek4.py", "tiny_gemma4.py", "tiny_kimi_k3.py", "tiny_mamba.py", "tiny_model.py", "tiny_writer.py"):
         digest.update(pathlib.Path(__file__).with_name(name).read_bytes())
     return digest.hexdigest()
 
@@ -730,7 +761,8 @@ def make(name, folder):
     try:
         shape = MODELS[name]
         writers = (Gemma4Writer, shape.gemma4), (DeepSeek4Writer, shape.deepseek4), (KimiK3Writer, shape.kimi_k3)
-        writer = next((writer for writer, spec in writers if spec), ModelWriter)
+        of_arch = {"nemotron_h": NemotronHWriter, "nemotron_h_moe": NemotronHWriter, "falcon-h1": FalconH1Writer}
+        writer = next((writer for writer, spec in writers if spec), of_arch.get(shape.arch, ModelWriter))
         writer(name, shape, partial).write()
         os.replace(partial, path)
     finally:

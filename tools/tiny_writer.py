@@ -95,6 +95,7 @@ class Scan:
     heads: int = 6
     inner: int = 96
     taps: int = 4
+    normed: bool = True
 
 
 @dataclass(frozen=True)
@@ -335,8 +336,9 @@ class ModelWriter:
         self.vector(block + "ssm_dt.bias", scan.heads, std=1.0, mean=-1.0)
         self.file.add_tensor(block + "ssm_a", self.random.uniform((scan.heads, 1), 0.5, -1.5))
         self.file.add_tensor(block + "ssm_d", self.random.uniform((scan.heads, 1), 0.5, 0.5))
-        gains = self.random.uniform((scan.groups, scan.inner // scan.groups), 0.2, 1.0)
-        self.file.add_tensor(block + "ssm_norm.weight", gains)
+        if scan.normed:
+            gains = self.random.uniform((scan.groups, scan.inner // scan.groups), 0.2, 1.0)
+            self.file.add_tensor(block + "ssm_norm.weight", gains)
         self.linear(block + "ssm_out", dim, scan.inner)
 
     def short_convolution(self, block, short):

@@ -94,7 +94,7 @@ Report examine(const gguf::File& file, const InspectArgs& args) {
 
 int64_t count_recurrent(const model::ModelConfig& config) {
   int64_t n = 0;
-  for (int64_t layer = 0; layer < config.n_layers; ++layer) n += config.is_recurrent(layer);
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) n += config.has_recurrence(layer);
   return n;
 }
 

@@ -88,6 +88,8 @@ struct ModelConfig {
   float mix_eps = 0;       ///< hyper_connection.epsilon
   // Of layers with a state of fixed size in place of attention.
   PerLayer recurrent_layers;       ///< attention.recurrent_layers: 1 where it is so; empty: by the interval.
+  PerLayer stateless_layers;       ///< 1 where a layer is a feed-forward block only; empty: nowhere.
+  bool recurs_beside = false;      ///< Layers with attention have such a state beside it.
   int64_t attention_interval = 0;  ///< full_attention_interval: of each so many layers the last one has attention.
   int64_t conv_taps = 0;           ///< ssm.conv_kernel
   int64_t state_k_dim = 0;         ///< ssm.state_size: rows of a head's state, the size of q and k.
@@ -174,6 +176,7 @@ struct ModelConfig {
   int64_t kv_layer(int64_t layer) const;
   bool has_indexer(int64_t layer) const { return index_top_k > 0 && index_layers[static_cast<size_t>(layer)]; }
   bool has_experts(int64_t layer) const {
+    if (!stateless_layers.values.empty() && !is_stateless(layer)) return false;
     return n_experts > 0 && layer >= n_dense_layers && (layer + 1) % expert_interval == 0;
   }
   bool is_recurrent(int64_t layer) const {
@@ -183,6 +186,8 @@ struct ModelConfig {
   int64_t ratio_of(int64_t layer) const { return ratios.empty() ? 0 : ratios[static_cast<size_t>(layer)]; }
   /// Of rows for so many positions: whether they are also made of the positions before.
   static bool overlaps(int64_t ratio) { return ratio == 4; }
+  bool is_stateless(int64_t layer) const { return !stateless_layers.values.empty() && stateless_layers[layer] != 0; }
+  bool has_recurrence(int64_t layer) const { return is_recurrent(layer) || recurs_beside; }
   /// q, k and v of all heads.
   int64_t conv_channels() const { return 2 * n_key_heads * state_k_dim + n_state_heads * state_v_dim; }
   /// Values between the projections of the shared experts together; 0: there are none.

@@ -235,7 +235,8 @@ QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::by
 void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept;
 /// The norm of a row as norm_step does it.
 void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept;
-/// gate = act(gate) * up of n values, within the bounds of the step; `up` is overwritten.
+/// gate = act(gate) * up of n values, within the bounds of the step; `up` is overwritten. Without `up` where the
+/// activation has no gate.
 void activate_gate(const Plan& plan, const Step& step, float* gate, float* up, int64_t n) noexcept;
 /// To y what the row reads of its residuals, as `step.kept` says; y.
 const float* read_kept(const Step& step, const Exec& exec, int64_t r, float* y) noexcept;

@@ -367,12 +367,14 @@ ExpertIndex WeightPlan::expert_index(const ModelConfig& config) const {
   std::unordered_map<const Matrix*, std::pair<size_t, size_t>> where;
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     const LayerWeights& w = weights_->layers[static_cast<size_t>(layer)];
-    if (!w.expert_gate) continue;
-    index.layers.push_back(
-        {.layer = layer,
-         .matrices = {&w.expert_gate, &w.expert_up, &w.expert_down},
-         .experts = std::vector(static_cast<size_t>(config.n_experts), std::vector<ExpertIndex::Place>(kProjections))});
-    for (size_t p = 0; p < kProjections; ++p) where[index.layers.back().matrices[p]] = {index.layers.size() - 1, p};
+    if (!w.expert_up) continue;
+    std::vector<const Matrix*> matrices = {&w.expert_up, &w.expert_down};
+    if (w.expert_gate) matrices.insert(matrices.begin(), &w.expert_gate);
+    for (size_t p = 0; p < matrices.size(); ++p) where[matrices[p]] = {index.layers.size(), p};
+    const std::vector<ExpertIndex::Place> places(matrices.size());
+    index.layers.push_back({.layer = layer,
+                            .matrices = std::move(matrices),
+                            .experts = std::vector(static_cast<size_t>(config.n_experts), places)});
   }
   for (const Slot& slot : slots_) {
     if (!slot.to.of_experts) continue;

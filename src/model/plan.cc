@@ -68,7 +68,7 @@ PlanBuilder::PlanBuilder(const ModelConfig& config, const Weights& weights, Kern
   need(Buf::kNormed, config.dim);
   need(Buf::kBranch, config.dim);
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
-    if (config.kv_layer(layer) == layer) last_with_state_ = layer;
+    if (!config.is_stateless(layer) && config.kv_layer(layer) == layer) last_with_state_ = layer;
   }
 }
 
@@ -175,7 +175,7 @@ void PlanBuilder::add_target(Step& step, const Matrix& w, Buf out, int64_t colum
   need(out, column + w.padded_out());
 }
 
-/// Gate and up, and then down, in one step: its first two targets and its third.
+/// Gate, where there is one, and up, and then down, in one step: its last target.
 void PlanBuilder::add_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation) {
   plan_.expert_steps.push_back(plan_.steps.size());
   Step& step = add(experts_step, "experts", layer);
@@ -183,9 +183,11 @@ void PlanBuilder::add_experts(const LayerWeights& w, int64_t layer, const MoeSpe
   step.moe = spec;
   step.moe.index = plan_.expert_steps.size() - 1;
   if (!config_.expert_limit.empty()) step.limit = config_.expert_limit[static_cast<size_t>(layer)];
-  const std::pair<const ExpertMatrix*, Buf> targets[] = {
-      {&w.expert_gate, Buf::kWaveGate}, {&w.expert_up, Buf::kWaveUp}, {&w.expert_down, Buf::kExpertOut}};
+  const std::pair<const ExpertMatrix*, Buf> targets[] = {{&w.expert_gate, Buf::kWaveGate},
+                                                         {&w.expert_up, w.expert_gate ? Buf::kWaveUp : Buf::kWaveGate},
+                                                         {&w.expert_down, Buf::kExpertOut}};
   for (const auto& [matrix, out] : targets) {
+    if (!*matrix) continue;
     add_target(step, *matrix, out, 0);
     if (step.n_targets > 0) step.targets[static_cast<size_t>(step.n_targets - 1)].experts = matrix;
   }
@@ -223,10 +225,12 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
 
   const bool of_mlp = options.parallel && !w.attn_norm;  // The one norm of the layer goes by its name.
+  const bool parallel = options.beside && std::exchange(parallel_pending_, false);
   norm(of_mlp             ? &w.ffn_norm
        : options.pre_norm ? &w.attn_norm
                           : nullptr,
        of_mlp ? w.b_ffn_norm : w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv}));
+  parallel_pending_ = parallel;
   if (w.wqkv) {
     product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}});
   } else {
@@ -258,7 +262,9 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
 
 Step& PlanBuilder::gather(int64_t layer) {
   plan_.n_steps_to_gather = plan_.steps.size();
-  return add(gather_step, "gather outputs", layer);
+  Step& step = add(gather_step, "gather outputs", layer);
+  step.add_parallel = parallel_pending_;
+  return step;
 }
 
 /// From the last layer that has a state of its own on of the rows that want outputs only, which become all rows: what
@@ -276,7 +282,8 @@ void PlanBuilder::attend(const AttentionSpec& spec, int64_t layer) {
 }
 
 void PlanBuilder::mlp_norm(const LayerWeights& w, int64_t layer, const MlpOptions& options, Forms forms) {
-  const bool parallel = std::exchange(parallel_pending_, false);  // Then it is added after this block.
+  // Then it is added after this block; with a branch beside it, both come before.
+  const bool parallel = !branch_pending_ && std::exchange(parallel_pending_, false);
   const Vector* bias = std::exchange(parallel_bias_, nullptr);
   if (parallel && !w.ffn_norm) {
     norm(&w.attn_norm, w.b_attn_norm, layer, forms);
@@ -323,7 +330,8 @@ void PlanBuilder::mlp(const LayerWeights& w, int64_t layer, MlpOptions options) 
 
 /// With latent experts into Buf::kParallel, since what these give has a way to go before it is added.
 void PlanBuilder::shared_expert(const LayerWeights& w, int64_t layer, Activation activation) {
-  Step& act = add(gated_act_step, name_of(activation), layer);
+  Step& act =
+      w.shared_gate ? add(gated_act_step, name_of(activation), layer) : add(act_step, name_of_plain(activation), layer);
   act.activation = activation;
   act.in = Buf::kGate;
   act.k = w.shared_down.n_in;
@@ -334,7 +342,7 @@ void PlanBuilder::shared_expert(const LayerWeights& w, int64_t layer, Activation
 
 /// Of rows that have been normed and routed.
 void PlanBuilder::experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation) {
-  const auto is_float = [](const Matrix& m) { return kernels::activation_form(m.type) == kernels::ActForm::kF32; };
+  const auto is_float = [](const Matrix& m) { return m && kernels::activation_form(m.type) == kernels::ActForm::kF32; };
   if (is_float(w.expert_gate) || is_float(w.expert_up)) {
     need(Buf::kExpertIn, spec.dim);
     need(Buf::kWaveIn, spec.dim);
@@ -354,7 +362,7 @@ MoeSpec PlanBuilder::moe_spec(const LayerWeights& w) const {
           .up_bias = present(w.b_expert_up),
           .down_bias = present(w.b_expert_down),
           .shared = static_cast<bool>(w.shared_down),
-          .dim = w.expert_gate.n_in,
+          .dim = w.expert_up.n_in,
           .ff = w.expert_down.n_in,
           .in_forms = forms_of({&w.expert_gate, &w.expert_up}),
           .ff_forms = forms_of({&w.expert_down})};
@@ -370,7 +378,7 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
           {{&w.router, {Buf::kRouter, 0}},
            {&w.shared_weight, {Buf::kRouter, spec.shared_weight_column}},
            {&w.shared_gate, {Buf::kGate, 0}},
-           {&w.shared_up, {Buf::kUp, 0}}});
+           {&w.shared_up, {w.shared_gate ? Buf::kUp : Buf::kGate, 0}}});
   if (spec.shared) shared_expert(w, layer, options.activation);
   experts(w, layer, spec, options.activation);
 }
@@ -383,7 +391,7 @@ void PlanBuilder::latent_experts(const LayerWeights& w, int64_t layer, MoeSpec s
           {{&w.router, {Buf::kRouter, 0}},
            {&w.routed_down, {Buf::kDown, 0}},
            {&w.shared_gate, {Buf::kGate, 0}},
-           {&w.shared_up, {Buf::kUp, 0}}});
+           {&w.shared_up, {w.shared_gate ? Buf::kUp : Buf::kGate, 0}}});
   if (shared) shared_expert(w, layer, activation);
   spec.in = spec.out = Buf::kDown;
   spec.post_gain = present(w.routed_norm);

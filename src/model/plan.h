@@ -320,6 +320,7 @@ struct AttentionOptions {
   bool value_norm = false;     ///< Norm of each head of V, without a gain.
   bool post_norm = false;      ///< Norm of the block's output before it is added.
   bool gated = false;          ///< The output of each head is multiplied by a sigmoid, which comes out of wq.
+  bool beside = false;         ///< Reads what the block before it has read, not what that adds (scan).
   bool sinks = false;          ///< A logit per head that takes part in the softmax and has no value.
   /// The feed-forward that follows reads what this block has read, not what it adds: with a norm of its own where the
   /// layer has one, otherwise with the same.
@@ -355,7 +356,7 @@ class PlanBuilder {
   void gated_delta(const LayerWeights& w, int64_t layer, bool tiled);
   /// The same where each row of the state decays by itself (Kimi Delta Attention).
   void kimi_delta(const LayerWeights& w, int64_t layer);
-  /// Mamba-2 in place of attention.
+  /// Mamba-2 in place of attention; where it has a way out of its own, attention `beside` it comes next.
   void scan(const LayerWeights& w, int64_t layer);
   /// A short convolution between two gates in place of attention.
   void short_convolution(const LayerWeights& w, int64_t layer);

@@ -59,21 +59,22 @@ void PlanBuilder::state_out(const RecurrentSpec& spec, const LayerWeights& w, in
   const int64_t inner = spec.n_heads * spec.v_dim;
   need(Buf::kAttended, inner);
   stored();
-  if (layer == last_with_state_) {
+  if (layer == last_with_state_ && !w.state_out) {  // otherwise attention comes next
     Step& step = gather(layer);
     step.in = Buf::kAttended;
     step.k = inner;
     step.gathered = true;
   }
-  quantize(Buf::kAttended, 0, inner, w.wo, layer);
+  const Matrix& out = w.state_out ? w.state_out : w.wo;
+  quantize(Buf::kAttended, 0, inner, out, layer);
   if (spec.scan && w.state_norm) {
     Step& step = plan_.steps.back();
     step.run = group_norm_step;
     step.name = "norm, quantize";
     step.recurrent = spec;
   }
-  product("state out", layer, Buf::kAttended, {{&w.wo, {Buf::kBranch, 0}}});
-  branch_pending_ = true;
+  product("state out", layer, Buf::kAttended, {{&out, {w.state_out ? Buf::kParallel : Buf::kBranch, 0}}});
+  (w.state_out ? parallel_pending_ : branch_pending_) = true;
 }
 
 void PlanBuilder::quantize(Buf in, int64_t column, int64_t k, const Matrix& w, int64_t layer) {

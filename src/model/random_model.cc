@@ -89,7 +89,10 @@ class RandomModelWriter {
     }
     std::vector<int64_t> heads;
     heads.reserve(recurrent.size());
-    for (const int64_t flag : recurrent) heads.push_back(flag ? 0 : config_.n_kv_heads[0]);
+    for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
+      const bool none = config_.is_recurrent(layer) || config_.is_stateless(layer);
+      heads.push_back(none ? 0 : config_.n_kv_heads[layer]);
+    }
     list("attention.head_count_kv", std::move(heads));
   }
 
@@ -112,7 +115,11 @@ class RandomModelWriter {
     u32("block_count", config_.n_layers);
     u32("context_length", config_.context_length);
     u32("embedding_length", config_.dim);
-    u32("feed_forward_length", config_.ff_dim[0]);
+    if (config_.ff_dim.values.size() > 1) {
+      list("feed_forward_length", config_.ff_dim.values);
+    } else {
+      u32("feed_forward_length", config_.ff_dim[0]);
+    }
     u32("attention.head_count", config_.n_heads[0]);
     add_layer_kinds();
     if (!config_.rope_sections.empty()) list("rope.dimension_sections", config_.rope_sections);

@@ -79,6 +79,7 @@ struct LayerWeights {
   Matrix kv_up;  ///< Both as one, [heads * (unrotated + value), latent]; k_up is then made from it, and v_up empty.
   // Of layers with a state of fixed size; q, k and v come out of `wqkv`, and `wo` is the way back.
   Matrix state_gate;                   ///< [v of all heads, dim]
+  Matrix state_out;                    ///< [dim, v of all heads]: where `wo` is that of attention beside it.
   Matrix state_in;                     ///< Both as one, by key heads: q, k, its v and its gates.
   Matrix beta, decay;                  ///< [heads, dim]
   Matrix beta_decay;                   ///< Both as one, by key heads.

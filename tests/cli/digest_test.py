@@ -37,7 +37,9 @@ SHORT = (
     # Several streams, rows that stand for several positions.
     "deepseek4 "
     # Several residuals, experts of their own dimension.
-    "kimi-k3"
+    "kimi-k3 "
+    # Layers without a state, experts without a gate; both kinds of state in a layer.
+    "nemotron_h_moe falcon-h1"
 ).split()
 
 

@@ -235,6 +235,33 @@ TEST(Config, CompressedRowsAndStreams) {
   EXPECT_EQ(trunk->n_layers, 4);
 }
 
+TEST(Config, MambaAmongOrBesideOthers) {
+  const auto nemotron = read("nemotron_h", {});
+  ASSERT_TRUE(nemotron) << nemotron.error().message;
+  EXPECT_TRUE(nemotron->is_recurrent(0) && nemotron->is_stateless(1) && !nemotron->is_recurrent(1));
+  EXPECT_TRUE(!nemotron->is_recurrent(2) && !nemotron->is_stateless(2));
+  const auto experts = read("nemotron_h_moe", {});
+  ASSERT_TRUE(experts) << experts.error().message;
+  EXPECT_TRUE(experts->has_experts(1) && !experts->has_experts(0) && !experts->has_experts(2));
+  EXPECT_EQ(experts->shared_width(), 48);
+  const auto nano = read("nemotron_h", {{"attention.layer_norm_rms_epsilon", f32(3e-5f)}});
+  ASSERT_TRUE(nano) << nano.error().message;
+  EXPECT_FLOAT_EQ(nano->norm_eps, 3e-5f);
+  const std::string widths = "nemotron_h.feed_forward_length";
+  expect_refused("nemotron_h", {{"feed_forward_length", list({0, 0, 0, 0, 0, 0, 0})}}, {widths, "0 in all layers"});
+  expect_refused("nemotron_h", {{"feed_forward_length", list({0, 80})}}, {widths, "2"});
+  expect_refused("nemotron_h", {{"attention.head_count_kv", list({0, 0, 0, 0, 0, 0, 0})}},
+                 {"nemotron_h.attention.head_count_kv is 0 in all 7 layers"});
+  const auto falcon = read("falcon-h1", {});
+  ASSERT_TRUE(falcon) << falcon.error().message;
+  EXPECT_TRUE(!falcon->is_recurrent(0) && falcon->has_recurrence(0));
+  for (const std::string arch : {"nemotron_h", "falcon-h1"}) {
+    expect_refused(arch, {{"ssm.inner_size", u32(100)}}, {arch + ".ssm.inner_size", "100", "no multiple of 6"});
+    expect_refused(arch, {{"ssm.state_size", u32(1024)}}, {"1024", "up to 512"});
+    expect_refused(arch, {{"ssm.conv_kernel", u32(5)}}, {arch + ".ssm.conv_kernel", "2 to 4"});
+  }
+}
+
 TEST(Config, KimiK3) {
   const auto kimi = read("kimi-k3", {});
   ASSERT_TRUE(kimi) << kimi.error().message;

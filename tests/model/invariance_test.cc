@@ -78,6 +78,7 @@ const std::vector<std::string>& models() {
                                                  "qwen35-layers",
                                                  "kimi-linear-joined",
                                                  "kimi-k3",
+                                                 "falcon-h1",
                                                  "granitehybrid-experts"};
   return names;
 }
@@ -116,7 +117,11 @@ const std::vector<std::string>& models_in_short() {
                                                  "lfm2moe",
                                                  "deepseek4-layers",
                                                  "kimi-k3-plain",
-                                                 "kimi-k3-layers"};
+                                                 "kimi-k3-layers",
+                                                 "nemotron_h",
+                                                 "nemotron_h_moe",
+                                                 "nemotron_h_moe-groups",
+                                                 "falcon-h1-norm"};
   return names;
 }
 
@@ -443,8 +448,9 @@ SparseOutputs sparse_outputs(const std::string& name, int64_t chunk_rows) {
 }
 
 TEST(InvarianceChunks, OutputsOfSomeRows) {
-  for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe", "deepseek2", "glm-dsa", "gemma4", "gemma4-moe",
-                           "qwen3next-joined", "qwen35-layers", "kimi-linear-joined", "kimi-k3-layers", "deepseek4"}) {
+  for (const char* name :
+       {"llama", "gpt-oss-mxfp4", "qwen2moe", "deepseek2", "glm-dsa", "gemma4", "gemma4-moe", "qwen3next-joined",
+        "qwen35-layers", "kimi-linear-joined", "kimi-k3-layers", "deepseek4", "falcon-h1", "nemotron_h_moe"}) {
     const SparseOutputs want = sparse_outputs(name, 0);
     ASSERT_EQ(want.logits.size(), 3u);
     ASSERT_EQ(want.hidden.size(), 70u);
@@ -554,7 +560,7 @@ TEST_P(Streamed, LongPromptReadsEachExpertOnce) {
 INSTANTIATE_TEST_SUITE_P(Tiny, Streamed,
                          ::testing::Values("mixtral", "olmoe", "qwen2moe", "qwen3moe", "gpt-oss-mxfp4", "deepseek2",
                                            "glm-dsa", "gemma4-moe", "qwen3next-joined", "kimi-linear", "kimi-k3",
-                                           "deepseek4-layers"),
+                                           "deepseek4-layers", "nemotron_h_moe"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -664,7 +670,8 @@ INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
                                            "falcon-40b", "deepseek", "glm4moe-groups", "ernie4_5-moe-step",
                                            "gpt-oss-mxfp4", "deepseek2", "deepseek2-q8_0", "deepseek2-joined-q8_0",
                                            "glm-dsa", "gemma4", "gemma4-moe", "qwen35-layers", "qwen3next-joined",
-                                           "kimi-linear-q8_0", "kimi-k3-layers", "granitehybrid", "lfm2", "deepseek4"),
+                                           "kimi-linear-q8_0", "kimi-k3-layers", "nemotron_h", "falcon-h1",
+                                           "granitehybrid", "lfm2", "deepseek4"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

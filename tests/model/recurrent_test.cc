@@ -149,7 +149,7 @@ TEST_P(Recurrent, TooFewPlacesAreRefusedByName) {
 
 INSTANTIATE_TEST_SUITE_P(Tiny, Recurrent,
                          ::testing::Values("qwen3next-joined", "qwen35-layers", "kimi-linear-joined", "kimi-k3",
-                                           "granitehybrid", "lfm2", "deepseek4"),
+                                           "nemotron_h_moe", "falcon-h1", "granitehybrid", "lfm2", "deepseek4"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

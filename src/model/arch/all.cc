@@ -8,23 +8,25 @@ namespace stoker::model {
 
 extern const Arch kApertus, kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR,
     kDeepseek, kDeepseek2, kDeepseek32, kDeepseek4, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe,
-    kFalcon, kGemma, kGemma2, kGemma3, kGemma4, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite,
+    kFalcon, kFalconH1, kGemma, kGemma2, kGemma3, kGemma4, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite,
     kGraniteHybrid, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kKimiK3, kKimiLinear, kLfm2,
-    kLfm2Moe, kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kOlmo2, kOlmoe, kOrion, kPhi2,
-    kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen35, kQwen35Moe, kQwen3Next, kQwen3Vl,
-    kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
+    kLfm2Moe, kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kNemotronH, kNemotronHMoe, kOlmo2,
+    kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen35, kQwen35Moe,
+    kQwen3Next, kQwen3Vl, kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
 
 namespace {
 constexpr const Arch* kArchs[] = {
-    &kApertus,    &kArcee,    &kBaichuan,     &kBailingMoe, &kBailingMoe2, &kChatGlm,    &kCodeShell,  &kCohere2,
-    &kCommandR,   &kDeepseek, &kDeepseek2,    &kDeepseek32, &kDeepseek4,   &kDots1,      &kErnie45,    &kErnie45Moe,
-    &kExaone,     &kExaone4,  &kExaoneMoe,    &kFalcon,     &kGemma,       &kGemma2,     &kGemma3,     &kGemma4,
-    &kGlm4,       &kGlm4Moe,  &kGlmDsa,       &kGpt2,       &kGptNeoX,     &kGptOss,     &kGranite,    &kGraniteHybrid,
-    &kGraniteMoe, &kHunyuan3, &kHunyuanDense, &kHunyuanMoe, &kInternLm2,   &kKimiK3,     &kKimiLinear, &kLfm2,
-    &kLfm2Moe,    &kLlama,    &kMimo2,        &kMiniCpm,    &kMinimaxM2,   &kMistral3,   &kMistral4,   &kNemotron,
-    &kOlmo2,      &kOlmoe,    &kOrion,        &kPhi2,       &kPhi3,        &kPhiMoe,     &kQwen,       &kQwen2,
-    &kQwen2Moe,   &kQwen2Vl,  &kQwen3,        &kQwen35,     &kQwen35Moe,   &kQwen3Moe,   &kQwen3Next,  &kQwen3Vl,
-    &kQwen3VlMoe, &kSeedOss,  &kSmolLm3,      &kStableLm,   &kStarCoder,   &kStarCoder2, &kXverse};
+    &kApertus,      &kArcee,        &kBaichuan,   &kBailingMoe, &kBailingMoe2,   &kChatGlm,    &kCodeShell,
+    &kCohere2,      &kCommandR,     &kDeepseek,   &kDeepseek2,  &kDeepseek32,    &kDeepseek4,  &kDots1,
+    &kErnie45,      &kErnie45Moe,   &kExaone,     &kExaone4,    &kExaoneMoe,     &kFalcon,     &kFalconH1,
+    &kGemma,        &kGemma2,       &kGemma3,     &kGemma4,     &kGlm4,          &kGlm4Moe,    &kGlmDsa,
+    &kGpt2,         &kGptNeoX,      &kGptOss,     &kGranite,    &kGraniteHybrid, &kGraniteMoe, &kHunyuan3,
+    &kHunyuanDense, &kHunyuanMoe,   &kInternLm2,  &kKimiK3,     &kKimiLinear,    &kLfm2,       &kLfm2Moe,
+    &kLlama,        &kMimo2,        &kMiniCpm,    &kMinimaxM2,  &kMistral3,      &kMistral4,   &kNemotron,
+    &kNemotronH,    &kNemotronHMoe, &kOlmo2,      &kOlmoe,      &kOrion,         &kPhi2,       &kPhi3,
+    &kPhiMoe,       &kQwen,         &kQwen2,      &kQwen2Moe,   &kQwen2Vl,       &kQwen3,      &kQwen35,
+    &kQwen35Moe,    &kQwen3Moe,     &kQwen3Next,  &kQwen3Vl,    &kQwen3VlMoe,    &kSeedOss,    &kSmolLm3,
+    &kStableLm,     &kStarCoder,    &kStarCoder2, &kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
@@ -183,11 +185,21 @@ Status check_recurrence(const ModelConfig& config) {
                          ", no multiple of ", config.n_key_heads, ", which ssm.group_count is")};
   }
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
-    if (!config.is_recurrent(layer)) return Ok{};
+    if (!config.is_recurrent(layer) && !config.is_stateless(layer)) return Ok{};
   }
   return Error{ErrorCode::kUnsupported,
                str_cat("none of ", config.n_layers, " layers has attention; this version runs ", config.arch->name,
                        " with some")};
+}
+
+Status finish_scan(ModelConfig& config) {
+  if (config.state_inner_dim % config.n_state_heads != 0) {
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("key ", config.arch->name, ".ssm.inner_size is ", config.state_inner_dim, ", no multiple of ",
+                         config.n_state_heads, ", which ssm.time_step_rank is")};
+  }
+  config.state_v_dim = config.state_inner_dim / config.n_state_heads;
+  return Ok{};
 }
 
 Status recurrent_where_no_heads(ModelConfig& config, std::string_view taps_key) {
@@ -195,7 +207,7 @@ Status recurrent_where_no_heads(ModelConfig& config, std::string_view taps_key) 
   std::vector<int64_t> heads;
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     const bool none = config.n_kv_heads[layer] == 0;
-    config.recurrent_layers.values.push_back(none);
+    config.recurrent_layers.values.push_back(none && !config.is_stateless(layer));
     heads.push_back(none ? 1 : config.n_kv_heads[layer]);
     any_attention |= !none;
   }

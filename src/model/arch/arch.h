@@ -146,7 +146,7 @@ enum class Need {
 };
 
 /// In which layers a family has a tensor.
-enum class Layers { kAll, kAttention, kRecurrent };
+enum class Layers { kAll, kAttention, kRecurrent, kStateless };
 
 /// One tensor: its name (within "blk.N." for those of a layer), where it goes, its shape. A matrix is [rows, cols], a
 /// vector [rows]; those of experts are stacked: [experts, rows, cols] and [experts, rows].
@@ -163,6 +163,10 @@ struct TensorSpec {
 };
 constexpr TensorSpec of_attention(TensorSpec spec) {
   spec.layers = Layers::kAttention;
+  return spec;
+}
+constexpr TensorSpec of_stateless(TensorSpec spec) {
+  spec.layers = Layers::kStateless;
   return spec;
 }
 constexpr TensorSpec of_recurrent(TensorSpec spec) {
@@ -245,7 +249,9 @@ inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   return need != (config.has_experts(layer) ? Need::kDense : Need::kExperts);
 }
 inline bool may_have(const TensorSpec& spec, const ModelConfig& config, int64_t layer) {
-  const Layers kind = config.is_recurrent(layer) ? Layers::kRecurrent : Layers::kAttention;
+  const Layers kind = config.is_stateless(layer)   ? Layers::kStateless
+                      : config.is_recurrent(layer) ? Layers::kRecurrent
+                                                   : Layers::kAttention;
   if (spec.layers != Layers::kAll && spec.layers != kind) return false;
   return may_have(spec.need, config, layer);
 }
@@ -264,6 +270,8 @@ inline bool has_cols(const TensorSpec& spec) {
 /// For `finish` of families with recurrent layers: sizes that the kernels run, and attention in one layer at least.
 /// kUnsupported, kCorrupt: name the key.
 Status check_recurrence(const ModelConfig& config);
+/// For `finish` of families with Mamba-2: the size of its heads. kCorrupt: names the key.
+Status finish_scan(ModelConfig& config);
 /// Layers without key-value heads are recurrent. kUnsupported: all are, or the convolution has so many taps.
 Status recurrent_where_no_heads(ModelConfig& config, std::string_view taps_key = "ssm.conv_kernel");
 

@@ -2,7 +2,6 @@
 // need not rotate; Granite's four multipliers. With experts softmax gating, renormalized, and a shared one where the
 // file has it.
 // Source: Mamba-2 (arXiv:2405.21060); Granite 4.0 as its authors published it.
-#include "base/str_cat.h"
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
@@ -59,12 +58,7 @@ void defaults(ModelConfig& config) {
 }
 
 Status finish(ModelConfig& config) {
-  if (config.state_inner_dim % config.n_state_heads != 0) {
-    return Error{ErrorCode::kCorrupt,
-                 str_cat("key ", config.arch->name, ".ssm.inner_size is ", config.state_inner_dim, ", no multiple of ",
-                         config.n_state_heads, ", which ssm.time_step_rank is")};
-  }
-  config.state_v_dim = config.state_inner_dim / config.n_state_heads;
+  STOKER_TRY_STATUS(finish_scan(config));
   STOKER_TRY_STATUS(recurrent_where_no_heads(config));
   return check_recurrence(config);
 }

@@ -66,11 +66,14 @@ WavePart& add_rows(Experts& experts, int32_t i) noexcept {
   return experts.parts[index];
 }
 
+/// Of an expert.
+size_t n_matrices(const Step& step) noexcept { return static_cast<size_t>(step.n_targets); }
+
 void next_resident_wave(const Step& step, Experts& experts) noexcept {
   while (experts.n_wave < experts.wave_rows && (experts.current >= 0 || experts.n_taken < experts.n_active)) {
     const int32_t next = experts.current >= 0 ? experts.current : static_cast<int32_t>(experts.n_taken++);
     WavePart& part = add_rows(experts, next);
-    for (size_t i = 0; i < kProjections; ++i) part.matrices[i] = step.targets[i].experts->of(part.expert);
+    for (size_t i = 0; i < n_matrices(step); ++i) part.matrices[i] = step.targets[i].experts->of(part.expert);
   }
   experts.last = experts.current < 0 && experts.n_taken == experts.n_active;
 }
@@ -91,7 +94,7 @@ void next_streamed_wave(const Step& step, Exec& exec) noexcept {
     if (i < 0) break;
     WavePart& part = add_rows(experts, i);
     part.lease = i;
-    for (size_t p = 0; p < kProjections; ++p) {
+    for (size_t p = 0; p < n_matrices(step); ++p) {
       part.matrices[p] = experts.request->data(i, p);
     }
   }
@@ -286,6 +289,7 @@ void experts_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     if (experts.request) start_request(step, experts);
   }
   const std::span<const Target> targets = targets_of(step);
+  const size_t n_up = targets.size() - 1;  // before down
   for (;;) {
     if (worker.index() == 0) {
       next_wave(step, exec);
@@ -297,11 +301,11 @@ void experts_step(const Step& step, Exec& exec, Worker& worker) noexcept {
       gather(step, exec, worker);
       worker.barrier();
     }
-    multiply_wave({step, targets.first(2), 0, false}, exec, worker);
+    multiply_wave({step, targets.first(n_up), 0, false}, exec, worker);
     worker.barrier();
     activate(step, exec, worker);
     worker.barrier();
-    multiply_wave({step, targets.subspan(2), 2, true}, exec, worker);
+    multiply_wave({step, targets.subspan(n_up), n_up, true}, exec, worker);
     const bool last = experts.last;
     if (last && !experts.request) return;
     worker.barrier();

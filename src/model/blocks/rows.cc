@@ -79,6 +79,7 @@ void activate_gate(const Plan& plan, const Step& step, float* gate, float* up, i
     case Activation::kSitu:
       return situ(t, *plan.config, gate, up, n);
     case Activation::kReluSquared:
+      return t.relu_squared(gate, n, gate);
     case Activation::kXielu:
       break;  // Of a feed-forward block without a gate only.
   }
@@ -286,6 +287,7 @@ void gather_step(const Step& step, Exec& exec, Worker& worker) noexcept {
       float* to = first + i * exec.stride(Buf::kResidual);
       if (to != exec.row(Buf::kResidual, from)) std::memcpy(to, exec.row(Buf::kResidual, from), bytes);
       for (Buf buf : {Buf::kLayerInputs, Buf::kKept, Buf::kMix}) move_row(exec, buf, exec.out0 - exec.row0 + i, from);
+      if (step.add_parallel) move_row(exec, Buf::kParallel, exec.out0 - exec.row0 + i, from);
       if (step.gathered && from != i) {
         std::memcpy(exec.row(step.in, i), exec.row(step.in, from), static_cast<size_t>(step.k) * sizeof(float));
       }

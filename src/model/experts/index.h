@@ -9,7 +9,8 @@
 
 namespace stoker::model {
 
-/// The matrices of an expert, in the order in which they are multiplied: by these numbers they stand in ExpertIndex.
+/// The matrices of an expert with a gate, in the order in which they are multiplied: by these numbers they stand in
+/// ExpertIndex. One without has up and down there.
 enum Projection : size_t { kGate, kUp, kDown };
 inline constexpr size_t kProjections = 3;
 /// Of an entry of the index: a layer's attention and its shared expert.

@@ -216,7 +216,7 @@ class ExpertRequest {
   /// Whether all have a place now.
   bool all_placed() const;
 
-  /// Of an expert that was taken: its matrix (a Projection), once `wait` has returned.
+  /// Of an expert that was taken: its matrix, by number in the index, once `wait` has returned.
   const std::byte* data(int32_t i, size_t matrix) const { return store_.data(slots_[static_cast<size_t>(i)], matrix); }
   /// Returns when the matrix is there; null when it could not be read, and `error` then says why.
   const std::byte* wait(int32_t i, size_t matrix) { return store_.wait(slots_[static_cast<size_t>(i)], matrix); }

@@ -82,6 +82,10 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
       layout.layers.push_back(recurrent_layer(config, layout.state_bytes));
       continue;
     }
+    if (config.is_stateless(i)) {
+      layout.layers.push_back({.kind = StateKind::kNone});
+      continue;
+    }
     const StateKind latent = config.index_top_k > 0 ? StateKind::kLatentRows : StateKind::kLatent;
     Layer layer{.kind = config.latent_dim > 0 ? latent : StateKind::kHeads,
                 .n_heads = config.n_kv_heads[i],
@@ -91,6 +95,10 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
       layer.v_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.v_dim_of(i))), 64);
     }
     layout.page_bytes += layer.bytes();
+    if (config.recurs_beside) {
+      const Layer beside = recurrent_layer(config, layout.state_bytes);
+      layer.conv_offset = beside.conv_offset, layer.state_offset = beside.state_offset;
+    }
     layout.layers.push_back(layer);
     if (config.index_top_k == 0) continue;
     Layer keys{.kind = StateKind::kIndexKeys, .n_heads = config.has_indexer(i) ? 1 : 0, .offset = layout.page_bytes};

@@ -24,7 +24,9 @@ enum class StateKind {
   kIndexKeys,   ///< A key of the indexer that says which. Beside the latents of its layer, in the same page.
   kCompressed,  ///< Rows that each stand for several positions; single positions for the length of a window only.
   kWindow,      ///< Nothing but the latter.
-  kRecurrent,   ///< Nothing of a position: what a convolution and a recurrence have made of all of them.
+  kRecurrent,   ///< Nothing of a position: what a convolution and a recurrence have made of all of them. Layers of another
+                ///< kind may have that beside theirs.
+  kNone,        ///< Nothing at all.
 };
 
 /// What the state of a sequence can do and what it takes: the engine asks this, and never the architecture. Every state
@@ -66,7 +68,7 @@ struct KvLayout {
     int64_t ratio = 0;
     int64_t window_offset = 0, n_window_tiles = 0, window_tile_bytes = 0;
     int64_t pool_offset = 0;
-    // Of a recurrent layer, in a state slot.
+    // Of a recurrent layer, or one that has a recurrence beside its attention, in a state slot.
     int64_t conv_offset = 0;   ///< f32 [taps - 1][channels]
     int64_t state_offset = 0;  ///< f32 [heads][v_dim / 16][k_dim][16]
   };
