@@ -186,6 +186,19 @@ class RandomModelWriter {
   std::set<std::string> written_;
 };
 
+/// Of the layers before the last, which has attention, one at least is a feed-forward block.
+void place_stateless(ModelConfig& config, int64_t width) {
+  std::vector<int64_t>& flags = config.stateless_layers.values;
+  flags.resize(static_cast<size_t>(config.n_layers));
+  flags.back() = 0;
+  if (flags.size() > 1 && std::find(flags.begin(), flags.end(), 1) == flags.end()) {
+    flags[0] = 1;
+    config.recurrent_layers.values[0] = 0;
+  }
+  config.ff_dim.values.clear();
+  for (const int64_t flag : flags) config.ff_dim.values.push_back(flag ? width : 0);
+}
+
 }  // namespace
 
 Result<std::string> random_model(ModelConfig config, int64_t n_layers, int64_t vocab, uint64_t seed) {
@@ -205,7 +218,9 @@ Result<std::string> random_model(ModelConfig config, int64_t n_layers, int64_t v
     flags.resize(static_cast<size_t>(n_layers), 1);
     flags.back() = 0;
   }
+  const int64_t width = config.ff_dim.max();
   for (PerLayer* sizes : {&config.n_heads, &config.n_kv_heads, &config.ff_dim}) sizes->values.resize(1);
+  if (!config.stateless_layers.values.empty()) place_stateless(config, width);
   config.n_vocab = vocab;
   return RandomModelWriter(config, seed).write();
 }

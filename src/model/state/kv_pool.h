@@ -24,9 +24,9 @@ enum class StateKind {
   kIndexKeys,   ///< A key of the indexer that says which. Beside the latents of its layer, in the same page.
   kCompressed,  ///< Rows that each stand for several positions; single positions for the length of a window only.
   kWindow,      ///< Nothing but the latter.
-  kRecurrent,   ///< Nothing of a position: what a convolution and a recurrence have made of all of them. Layers of another
-                ///< kind may have that beside theirs.
-  kNone,        ///< Nothing at all.
+  kRecurrent,  ///< Nothing of a position: what a convolution and a recurrence have made of all of them. Other kinds may
+               ///< have that beside theirs.
+  kNone,       ///< Nothing at all.
 };
 
 /// What the state of a sequence can do and what it takes: the engine asks this, and never the architecture. Every state
