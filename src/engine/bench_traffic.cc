@@ -56,6 +56,38 @@ double pairs_seen(int64_t begin, int64_t end, int64_t window) {
   return up_to(end) - up_to(begin);
 }
 
+/// The same of rows that each stand for `ratio` positions, at most so many a query; 0: any number.
+double row_pairs_seen(int64_t begin, int64_t end, int64_t ratio, int64_t most) {
+  const auto sum = [&](int64_t n) {  // of m / ratio for m = 1 ... n
+    const int64_t whole = n / ratio;
+    return static_cast<double>(ratio) * static_cast<double>(whole) * static_cast<double>(whole - 1) / 2 +
+           static_cast<double>(whole) * static_cast<double>(n - whole * ratio + 1);
+  };
+  const auto up_to = [&](int64_t n) {
+    const int64_t growing = most > 0 ? std::min(n, (most + 1) * ratio - 1) : n;
+    return sum(growing) + static_cast<double>(n - growing) * static_cast<double>(most);
+  };
+  return up_to(end) - up_to(begin);
+}
+
+/// A window, whose positions each call copies, and rows.
+void add_window(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
+  const model::AttentionSpec& a = step.attention;
+  const auto row_bytes = static_cast<double>(a.kv.window_tile_bytes) / static_cast<double>(kernels::kTilePositions);
+  sums.kv_bytes +=
+      2 * static_cast<double>(a.kv.n_window_tiles * a.kv.window_tile_bytes) * static_cast<double>(call.size());
+  for (const BenchPiece& piece : call) {
+    if (step.outputs_only && !piece.wants_logits) continue;
+    const int64_t begin = depth + (step.outputs_only ? piece.end - 1 : piece.begin), end = depth + piece.end;
+    double pairs = pairs_seen(begin, end, a.window);
+    if (a.kv.ratio > 0) pairs += row_pairs_seen(begin, end, a.kv.ratio, a.most_seen);
+    const auto all =
+        static_cast<double>(std::min(end, a.window + end - begin) + (a.kv.ratio > 0 ? end / a.kv.ratio : 0));
+    sums.kv_bytes += row_bytes * std::min(all, pairs);
+    sums.attention_operations += 2 * static_cast<double>(a.n_heads * (a.k_dim + a.v_dim)) * pairs;
+  }
+}
+
 void add_attention(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
   const model::AttentionSpec& a = step.attention;
   const auto position_bytes = static_cast<double>(a.kv.bytes()) / static_cast<double>(kernels::kTilePositions);
@@ -76,11 +108,12 @@ void add_attention(const model::Step& step, const BenchCall& call, int64_t depth
 void add_selection(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
   const model::IndexSpec& index = step.indexer;
   const auto position_bytes = static_cast<double>(index.keys.bytes()) / static_cast<double>(kernels::kTilePositions);
+  const int64_t ratio = std::max<int64_t>(1, index.keys.ratio), free = (index.most_seen + 1) * ratio - 1;
   for (const BenchPiece& piece : call) {
     if (step.outputs_only && !piece.wants_logits) continue;
     const int64_t first_query = depth + (step.outputs_only ? piece.end - 1 : piece.begin);
-    if (depth + piece.end <= index.most_seen) continue;
-    const double pairs = pairs_seen(std::max(first_query, index.most_seen), depth + piece.end, 0);
+    if (depth + piece.end <= free) continue;
+    const double pairs = row_pairs_seen(std::max(first_query, free), depth + piece.end, ratio, 0);
     sums.kv_bytes += position_bytes * static_cast<double>(depth + piece.end);
     sums.attention_operations += 2 * static_cast<double>(index.n_heads * index.dim) * pairs;
   }
@@ -110,7 +143,8 @@ CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64
   bool outputs_only = false;
   for (int64_t i = 0; i < sums.n_steps; ++i) {
     const model::Step& step = plan.steps[static_cast<size_t>(i)];
-    outputs_only |= step.run == model::attention_step && step.outputs_only;
+    const bool window = step.run == model::window_attention_step;
+    outputs_only |= (window || step.run == model::attention_step) && step.outputs_only;
     const int64_t n_rows = outputs_only ? rows.outputs : rows.all;
     if (step.run == model::experts_step) {
       add_experts(step, n_rows, sums);
@@ -120,6 +154,7 @@ CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64
       }
     }
     if (step.run == model::attention_step) add_attention(step, call, depth, sums);
+    if (window) add_window(step, call, depth, sums);
     if (step.run == model::select_step) add_selection(step, call, depth, sums);
     if (step.run == model::recur_step) add_recurrence(step, call, sums);
   }

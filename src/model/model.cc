@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/str_cat.h"
+
 namespace stoker::model {
 
 Result<std::unique_ptr<Model>> Model::prepare(const gguf::File& file, LoadOptions options) {
@@ -19,6 +21,10 @@ Result<std::unique_ptr<Model>> Model::prepare(const gguf::File& file, LoadOption
   m.expert_index_ = m.weight_plan_->expert_index(m.config_);
   KernelFinder finder(*m.options_.table);
   STOKER_TRY(m.plan_, build_plan(m.config_, m.weights_, finder, m.options_.kv_type));
+  if (const int64_t most = m.plan_.max_positions; most > 0 && m.context_ > most) {
+    return Error{ErrorCode::kUnsupported, str_cat("a context of ", m.context_, " positions; this version runs ",
+                                                  m.config_.arch->name, " with the ", most, " of context_length")};
+  }
   return model;
 }
 

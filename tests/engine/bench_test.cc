@@ -146,6 +146,16 @@ TEST(Bench, OfWhatIsSelectedOnlyTheKeysGrow) {
   EXPECT_DOUBLE_EQ(of(1069) - of(69), 1070 * keys);
 }
 
+TEST(Bench, OfCompressedRowsThoseOfWholeWindowsGrow) {
+  auto engine = open("deepseek4", {});  // windows of 16; rows of 4 positions in two layers, of which 3 are seen
+  const auto of = [&](int64_t depth) {
+    return bench_traffic(engine->model(), {.generates = true, .n = 1, .depth = depth}, 64).bytes_per_token;
+  };
+  constexpr double kRow = 48 * 2, kKeyOfPosition = 64 * 2 / 4;
+  EXPECT_DOUBLE_EQ(of(13) - of(10), 4 * 3 * kRow + 2 * kRow);
+  EXPECT_DOUBLE_EQ(of(2047) - of(1023), 1024 * 2 * kKeyOfPosition + 8 * kRow);
+}
+
 TEST(Bench, WindowsAndFloatsAreSeen) {
   auto engine = open("gemma3-d256", {});  // 6 layers of f32, the first five with a window of 70
   const auto of = [&](int64_t depth) {

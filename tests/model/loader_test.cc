@@ -186,6 +186,14 @@ TEST(Loader, KeysAndValuesOfCompressedRowsHaveTypes) {
   EXPECT_NE(model.error().message.find("q8_0"), std::string::npos) << model.error().message;
 }
 
+TEST(Loader, ContextsOfCompressedRowsAreBounded) {
+  const auto file = gguf::File::open(testing::tiny_path("deepseek4"));
+  EXPECT_TRUE(Model::prepare(*file, {.context = 4096}));
+  const auto model = Model::prepare(*file, {.context = 4097});
+  ASSERT_FALSE(model);
+  EXPECT_NE(model.error().message.find("4097 positions"), std::string::npos) << model.error().message;
+}
+
 TEST(Loader, ExpertsOfMixtralAreChecked) {
   for (const char* name :
        {"ffn_gate_inp.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight", "ffn_down_exps.weight"}) {
