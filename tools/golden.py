@@ -11,6 +11,7 @@ Run it with the interpreter that tools/venv prints.
 import argparse
 import hashlib
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -96,6 +97,8 @@ def tiny_ids(name, shape, model):
         model.hidden(ids)
         return model.router_margin
 
+    if margin(tries[0]) == math.inf:  # nothing is decided
+        return tries[0], None
     ids = max(tries, key=margin)
     return ids, margin(ids)
 

@@ -737,6 +737,15 @@ MIXTURES = {
         n_tokens=72,
         types=(("", "Q8_0"),),
     ),
+    # All experts by token and all rows seen: rounding chooses nothing. Groups of heads of two super-blocks.
+    "deepseek4-q8_0": deepseek4(
+        DeepSeek4(ratios=(4, 128), n_hashed=2, q_dim=64, out_dim=32, index=(8, 64, 512)),
+        n_layers=2,
+        dim=256,
+        head_dim=256,
+        n_tokens=LONG,
+        types=(("", "Q8_0"),),
+    ),
     "gpt-oss-mxfp4": gpt_oss(types=(("_exps.weight", "MXFP4"),)),
 }
 
