@@ -340,14 +340,18 @@ void PlanBuilder::shared_expert(const LayerWeights& w, int64_t layer, Activation
   product("shared down", layer, Buf::kGate, {{&w.shared_down, {w.routed_up ? Buf::kParallel : Buf::kShared, 0}}});
 }
 
-/// Of rows that have been normed and routed.
-void PlanBuilder::experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation) {
+/// Of rows that have been normed: they are kept for the experts, before another block quantizes something else.
+void PlanBuilder::route(const LayerWeights& w, int64_t layer, const MoeSpec& spec) {
   const auto is_float = [](const Matrix& m) { return m && kernels::activation_form(m.type) == kernels::ActForm::kF32; };
   if (is_float(w.expert_gate) || is_float(w.expert_up)) {
     need(Buf::kExpertIn, spec.dim);
     need(Buf::kWaveIn, spec.dim);
   }
   add(route_step, "route", layer).moe = spec;
+}
+
+/// Of rows that have been routed.
+void PlanBuilder::experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation) {
   add_experts(w, layer, spec, activation);
   add(combine_step, "sum of experts", layer).moe = spec;
   branch_pending_ = true;
@@ -379,6 +383,7 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
            {&w.shared_weight, {Buf::kRouter, spec.shared_weight_column}},
            {&w.shared_gate, {Buf::kGate, 0}},
            {&w.shared_up, {w.shared_gate ? Buf::kUp : Buf::kGate, 0}}});
+  route(w, layer, spec);
   if (spec.shared) shared_expert(w, layer, options.activation);
   experts(w, layer, spec, options.activation);
 }
@@ -399,6 +404,7 @@ void PlanBuilder::latent_experts(const LayerWeights& w, int64_t layer, MoeSpec s
   quantize.in = spec.in;
   quantize.k = spec.dim;
   quantize.forms = spec.in_forms;
+  route(w, layer, spec);
   experts(w, layer, spec, activation);
   this->quantize(Buf::kDown, 0, spec.dim, w.routed_up, layer);
   product("up", layer, Buf::kDown, {{&w.routed_up, {Buf::kBranch, 0}}});
@@ -417,6 +423,7 @@ void PlanBuilder::moe_beside_dense(const LayerWeights& w, int64_t layer, MoeOpti
   product("shared gate up", layer, Buf::kNormed, {{&w.shared_gate, {Buf::kGate, 0}}, {&w.shared_up, {Buf::kUp, 0}}});
   shared_expert(w, layer, options.activation);
   norm(&w.expert_norm, {}, layer, spec.in_forms);
+  route(w, layer, spec);
   experts(w, layer, spec, options.activation);
   post_gain_ = &w.post_ffn_norm;
 }

@@ -408,6 +408,7 @@ class PlanBuilder {
   void head_product(const char* name, int64_t layer, HeadsSpec heads, const Matrix& w, Buf out);
   MoeSpec moe_spec(const LayerWeights& w) const;
   void shared_expert(const LayerWeights& w, int64_t layer, Activation activation);
+  void route(const LayerWeights& w, int64_t layer, const MoeSpec& spec);
   void experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
   void latent_experts(const LayerWeights& w, int64_t layer, MoeSpec spec, Activation activation);
   void begin_layer_inputs();

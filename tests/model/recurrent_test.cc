@@ -156,6 +156,68 @@ INSTANTIATE_TEST_SUITE_P(Tiny, Recurrent,
                            return name;
                          });
 
+/// Rows of 128 positions, cut off while they are made, when they are complete, and before.
+TEST(CompressedRows, CutInsideAndBehindThem) {
+  const testing::Setup setup{.isa = available_isas().back(), .threads = 2, .kv = kernels::KvType::kF16, .n_states = 12};
+  Loaded loaded(tiny_path("deepseek4"), setup);
+  const auto tokens = text(loaded.n_vocab(), 270, 4);
+  const Rows want = all_logits(loaded, tokens, 64);
+  Sequence sequence(*loaded.kv);
+  const auto read = [&](int64_t end, int64_t most) {
+    while (sequence.length() < end) {
+      const int64_t at = sequence.length(), n = std::min(end - at, most);
+      const Span span{.sequence = &sequence,
+                      .tokens = std::span(tokens).subspan(static_cast<size_t>(at), static_cast<size_t>(n)),
+                      .position = at,
+                      .logits = {n - 1, n}};
+      const auto outputs = loaded.runner->forward({&span, 1});
+      ASSERT_TRUE(outputs && outputs->failures.empty());
+      const std::vector<float>& row = want[static_cast<size_t>(at + n - 1)];
+      ASSERT_EQ(std::memcmp(outputs->logits_row(0), row.data(), row.size() * sizeof(float)), 0) << at + n - 1;
+    }
+  };
+  for (const int64_t length : {100, 127, 128, 131, 200, 255, 256}) {
+    read(length, 50);
+    sequence.checkpoint();
+  }
+  const Sequence snapshot = sequence.fork();
+  read(270, 50);
+  for (const int64_t cut : {256, 255, 200, 131, 128, 127, 100}) {
+    ASSERT_EQ(sequence.cut_point(cut + 1), cut == 127 || cut == 255 ? cut + 1 : cut);
+    ASSERT_TRUE(sequence.truncate(cut));
+    read(cut + 5, 2);
+    ASSERT_TRUE(sequence.truncate(cut));
+    read(270, 64);
+    ASSERT_TRUE(sequence.truncate(cut));
+  }
+  sequence = snapshot.fork();
+  read(270, 3);
+}
+
+TEST(CompressedRows, MemoryIsThatOfTheShapes) {
+  const Loaded loaded(tiny_path("deepseek4"));  // window 16, layers of 0, 4, 128, 4; rows of 48, keys of 64, all f32
+  const KvLayout& layout = loaded.model->plan().kv;
+  EXPECT_EQ(layout.page_bytes, 2 * 16 * (48 + 64) * 4 + 48 * 4);
+  const int64_t windows = 4 * 2 * 64 * 48 * 4, sums = 2 * 2 * 3 * (48 + 64) * 4 + 3 * 48 * 4;
+  EXPECT_EQ(layout.state_bytes, windows + sums);
+  EXPECT_EQ(layout.traits().bytes_per_checkpoint, layout.state_bytes);
+  EXPECT_FALSE(layout.traits().truncates);
+
+  // V4 Flash at 128k positions: 21 layers of 4, 20 of 128, two without rows, f16.
+  ModelConfig flash = loaded.model->config();
+  flash.n_layers = 43;
+  flash.k_dim = flash.v_dim = 512, flash.index_dim = 128, flash.window = 128;
+  flash.ratios.assign(43, 0), flash.index_layers.assign(43, false), flash.sliding.assign(43, false);
+  for (size_t layer = 2; layer < 43; ++layer) {
+    flash.ratios[layer] = layer % 2 == 0 ? 4 : 128;
+    flash.index_layers[layer] = layer % 2 == 0;
+  }
+  const StateTraits traits = KvLayout::of(flash, kernels::KvType::kF16).traits();
+  const double per_position = 21 * (512 + 128) * 2 / 4.0 + 20 * 512 * 2 / 128.0;
+  EXPECT_NEAR(static_cast<double>(traits.bytes_per_position) / per_position, 1, 0.03);
+  EXPECT_LT(traits.bytes_per_checkpoint, 9 << 20);
+}
+
 TEST(RecurrentMemory, IsThatOfTheShapes) {
   const Loaded loaded(tiny_path("qwen35"));
   const KvLayout& layout = loaded.model->plan().kv;
