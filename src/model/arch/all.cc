@@ -6,27 +6,221 @@
 
 namespace stoker::model {
 
-extern const Arch kApertus, kArcee, kBaichuan, kBailingMoe, kBailingMoe2, kChatGlm, kCodeShell, kCohere2, kCommandR,
-    kDeepseek, kDeepseek2, kDeepseek32, kDeepseek4, kDots1, kErnie45, kErnie45Moe, kExaone, kExaone4, kExaoneMoe,
-    kFalcon, kFalconH1, kGemma, kGemma2, kGemma3, kGemma4, kGlm4, kGlm4Moe, kGlmDsa, kGpt2, kGptNeoX, kGptOss, kGranite,
-    kGraniteHybrid, kGraniteMoe, kHunyuan3, kHunyuanDense, kHunyuanMoe, kInternLm2, kKimiK3, kKimiLinear, kLfm2,
-    kLfm2Moe, kLlama, kMimo2, kMinimaxM2, kMiniCpm, kMistral3, kMistral4, kNemotron, kNemotronH, kNemotronHMoe, kOlmo2,
-    kOlmoe, kOrion, kPhi2, kPhi3, kPhiMoe, kQwen, kQwen2, kQwen2Moe, kQwen2Vl, kQwen3, kQwen3Moe, kQwen35, kQwen35Moe,
-    kQwen3Next, kQwen3Vl, kQwen3VlMoe, kSeedOss, kSmolLm3, kStableLm, kStarCoder, kStarCoder2, kXverse;
+// Where the families are: each file has a namespace of its own name, since they are compiled several at a time.
+namespace apertus {
+extern const Arch kApertus;
+}
+namespace arcee {
+extern const Arch kArcee;
+}
+namespace bailingmoe {
+extern const Arch kBailingMoe, kBailingMoe2;
+}
+namespace chatglm {
+extern const Arch kChatGlm;
+}
+namespace cohere {
+extern const Arch kCommandR, kCohere2;
+}
+namespace deepseek {
+extern const Arch kDeepseek;
+}
+namespace deepseek2 {
+extern const Arch kDeepseek2, kMistral4;
+}
+namespace deepseek4 {
+extern const Arch kDeepseek4;
+}
+namespace dots1 {
+extern const Arch kDots1;
+}
+namespace ernie4_5 {
+extern const Arch kErnie45, kErnie45Moe;
+}
+namespace exaone4 {
+extern const Arch kExaone4;
+}
+namespace exaone_moe {
+extern const Arch kExaoneMoe;
+}
+namespace falcon_h1 {
+extern const Arch kFalconH1;
+}
+namespace gemma {
+extern const Arch kGemma, kGemma2, kGemma3;
+}
+namespace gemma4 {
+extern const Arch kGemma4;
+}
+namespace glm4 {
+extern const Arch kGlm4;
+}
+namespace glm4_moe {
+extern const Arch kGlm4Moe;
+}
+namespace glm_dsa {
+extern const Arch kDeepseek32, kGlmDsa;
+}
+namespace gpt {
+extern const Arch kGptNeoX, kPhi2, kFalcon, kCodeShell, kStarCoder2, kNemotron, kGpt2, kStarCoder;
+}
+namespace gpt_oss {
+extern const Arch kGptOss;
+}
+namespace granite {
+extern const Arch kGranite, kGraniteMoe;
+}
+namespace granite_hybrid {
+extern const Arch kGraniteHybrid;
+}
+namespace hunyuan {
+extern const Arch kHunyuanDense, kHunyuanMoe, kHunyuan3;
+}
+namespace internlm2 {
+extern const Arch kInternLm2, kXverse, kBaichuan, kExaone;
+}
+namespace kimi_k3 {
+extern const Arch kKimiK3;
+}
+namespace kimi_linear {
+extern const Arch kKimiLinear;
+}
+namespace lfm2 {
+extern const Arch kLfm2, kLfm2Moe;
+}
+namespace llama {
+extern const Arch kLlama;
+}
+namespace mimo2 {
+extern const Arch kMimo2;
+}
+namespace minicpm {
+extern const Arch kMiniCpm;
+}
+namespace minimax_m2 {
+extern const Arch kMinimaxM2;
+}
+namespace mistral3 {
+extern const Arch kMistral3;
+}
+namespace nemotron_h {
+extern const Arch kNemotronH, kNemotronHMoe;
+}
+namespace olmo2 {
+extern const Arch kOlmo2;
+}
+namespace olmoe {
+extern const Arch kOlmoe;
+}
+namespace phi3 {
+extern const Arch kPhi3;
+}
+namespace phimoe {
+extern const Arch kPhiMoe;
+}
+namespace qwen {
+extern const Arch kQwen;
+}
+namespace qwen2 {
+extern const Arch kQwen2, kQwen2Vl;
+}
+namespace qwen2_moe {
+extern const Arch kQwen2Moe;
+}
+namespace qwen3 {
+extern const Arch kQwen3, kQwen3Vl;
+}
+namespace qwen3_moe {
+extern const Arch kQwen3Moe, kQwen3VlMoe;
+}
+namespace qwen3_next {
+extern const Arch kQwen3Next, kQwen35, kQwen35Moe;
+}
+namespace seed_oss {
+extern const Arch kSeedOss;
+}
+namespace smollm3 {
+extern const Arch kSmolLm3;
+}
+namespace stablelm {
+extern const Arch kStableLm, kOrion;
+}
 
 namespace {
-constexpr const Arch* kArchs[] = {
-    &kApertus,      &kArcee,        &kBaichuan,   &kBailingMoe, &kBailingMoe2,   &kChatGlm,    &kCodeShell,
-    &kCohere2,      &kCommandR,     &kDeepseek,   &kDeepseek2,  &kDeepseek32,    &kDeepseek4,  &kDots1,
-    &kErnie45,      &kErnie45Moe,   &kExaone,     &kExaone4,    &kExaoneMoe,     &kFalcon,     &kFalconH1,
-    &kGemma,        &kGemma2,       &kGemma3,     &kGemma4,     &kGlm4,          &kGlm4Moe,    &kGlmDsa,
-    &kGpt2,         &kGptNeoX,      &kGptOss,     &kGranite,    &kGraniteHybrid, &kGraniteMoe, &kHunyuan3,
-    &kHunyuanDense, &kHunyuanMoe,   &kInternLm2,  &kKimiK3,     &kKimiLinear,    &kLfm2,       &kLfm2Moe,
-    &kLlama,        &kMimo2,        &kMiniCpm,    &kMinimaxM2,  &kMistral3,      &kMistral4,   &kNemotron,
-    &kNemotronH,    &kNemotronHMoe, &kOlmo2,      &kOlmoe,      &kOrion,         &kPhi2,       &kPhi3,
-    &kPhiMoe,       &kQwen,         &kQwen2,      &kQwen2Moe,   &kQwen2Vl,       &kQwen3,      &kQwen35,
-    &kQwen35Moe,    &kQwen3Moe,     &kQwen3Next,  &kQwen3Vl,    &kQwen3VlMoe,    &kSeedOss,    &kSmolLm3,
-    &kStableLm,     &kStarCoder,    &kStarCoder2, &kXverse};
+constexpr const Arch* kArchs[] = {&apertus::kApertus,
+                                  &arcee::kArcee,
+                                  &internlm2::kBaichuan,
+                                  &bailingmoe::kBailingMoe,
+                                  &bailingmoe::kBailingMoe2,
+                                  &chatglm::kChatGlm,
+                                  &gpt::kCodeShell,
+                                  &cohere::kCohere2,
+                                  &cohere::kCommandR,
+                                  &deepseek::kDeepseek,
+                                  &deepseek2::kDeepseek2,
+                                  &glm_dsa::kDeepseek32,
+                                  &deepseek4::kDeepseek4,
+                                  &dots1::kDots1,
+                                  &ernie4_5::kErnie45,
+                                  &ernie4_5::kErnie45Moe,
+                                  &internlm2::kExaone,
+                                  &exaone4::kExaone4,
+                                  &exaone_moe::kExaoneMoe,
+                                  &gpt::kFalcon,
+                                  &falcon_h1::kFalconH1,
+                                  &gemma::kGemma,
+                                  &gemma::kGemma2,
+                                  &gemma::kGemma3,
+                                  &gemma4::kGemma4,
+                                  &glm4::kGlm4,
+                                  &glm4_moe::kGlm4Moe,
+                                  &glm_dsa::kGlmDsa,
+                                  &gpt::kGpt2,
+                                  &gpt::kGptNeoX,
+                                  &gpt_oss::kGptOss,
+                                  &granite::kGranite,
+                                  &granite_hybrid::kGraniteHybrid,
+                                  &granite::kGraniteMoe,
+                                  &hunyuan::kHunyuan3,
+                                  &hunyuan::kHunyuanDense,
+                                  &hunyuan::kHunyuanMoe,
+                                  &internlm2::kInternLm2,
+                                  &kimi_k3::kKimiK3,
+                                  &kimi_linear::kKimiLinear,
+                                  &lfm2::kLfm2,
+                                  &lfm2::kLfm2Moe,
+                                  &llama::kLlama,
+                                  &mimo2::kMimo2,
+                                  &minicpm::kMiniCpm,
+                                  &minimax_m2::kMinimaxM2,
+                                  &mistral3::kMistral3,
+                                  &deepseek2::kMistral4,
+                                  &gpt::kNemotron,
+                                  &nemotron_h::kNemotronH,
+                                  &nemotron_h::kNemotronHMoe,
+                                  &olmo2::kOlmo2,
+                                  &olmoe::kOlmoe,
+                                  &stablelm::kOrion,
+                                  &gpt::kPhi2,
+                                  &phi3::kPhi3,
+                                  &phimoe::kPhiMoe,
+                                  &qwen::kQwen,
+                                  &qwen2::kQwen2,
+                                  &qwen2_moe::kQwen2Moe,
+                                  &qwen2::kQwen2Vl,
+                                  &qwen3::kQwen3,
+                                  &qwen3_next::kQwen35,
+                                  &qwen3_next::kQwen35Moe,
+                                  &qwen3_moe::kQwen3Moe,
+                                  &qwen3_next::kQwen3Next,
+                                  &qwen3::kQwen3Vl,
+                                  &qwen3_moe::kQwen3VlMoe,
+                                  &seed_oss::kSeedOss,
+                                  &smollm3::kSmolLm3,
+                                  &stablelm::kStableLm,
+                                  &gpt::kStarCoder,
+                                  &gpt::kStarCoder2,
+                                  &internlm2::kXverse};
 
 constexpr TensorSpec kGqaTensorTable[] = {
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},

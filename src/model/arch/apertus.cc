@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::apertus {
 namespace {
 
 constexpr TensorSpec kTensors[] = {
@@ -42,4 +42,4 @@ const Arch kApertus{.name = "apertus",
                     .finish = nullptr,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::apertus

@@ -3,7 +3,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::arcee {
 namespace {
 
 constexpr TensorSpec kTensors[] = {
@@ -35,4 +35,4 @@ const Arch kArcee{.name = "arcee",
                   .finish = nullptr,
                   .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::arcee

@@ -5,7 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::bailingmoe {
 namespace {
 
 constexpr KeySpec kKeys1[] = {
@@ -45,4 +45,4 @@ const Arch kBailingMoe2{.name = "bailingmoe2",
                         .finish = nullptr,
                         .build_layer = build_layer2};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::bailingmoe

@@ -3,7 +3,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::chatglm {
 namespace {
 
 constexpr TensorSpec kTensors[] = {
@@ -40,4 +40,4 @@ const Arch kChatGlm{.name = "chatglm",
                     .finish = nullptr,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::chatglm

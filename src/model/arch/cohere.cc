@@ -5,7 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::cohere {
 namespace {
 
 // Command R's own, without the window, comes last.
@@ -78,4 +78,4 @@ const Arch kCohere2{.name = "cohere2",
                     .finish = finish2,
                     .build_layer = build_layer2};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::cohere

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::deepseek {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -29,4 +29,4 @@ const Arch kDeepseek{.name = "deepseek",
                      .finish = nullptr,
                      .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::deepseek

@@ -6,7 +6,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::deepseek4 {
 namespace {
 
 constexpr double kMaxDim = 65536;
@@ -193,4 +193,4 @@ const Arch kDeepseek4{.name = "deepseek4",
                       .finish = finish,
                       .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::deepseek4

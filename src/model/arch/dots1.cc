@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::dots1 {
 namespace {
 
 void defaults(ModelConfig& config) {
@@ -28,4 +28,4 @@ const Arch kDots1{.name = "dots1",
                   .finish = nullptr,
                   .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::dots1

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::ernie4_5 {
 namespace {
 
 constexpr KeySpec kMoeKeys[] = {
@@ -48,4 +48,4 @@ const Arch kErnie45Moe{.name = "ernie4_5-moe",
                        .finish = nullptr,
                        .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::ernie4_5

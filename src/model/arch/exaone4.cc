@@ -5,7 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::exaone4 {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -60,4 +60,4 @@ const Arch kExaone4{.name = "exaone4",
                     .finish = finish,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::exaone4

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::exaone_moe {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -50,4 +50,4 @@ const Arch kExaoneMoe{.name = "exaone-moe",
                       .finish = finish,
                       .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::exaone_moe

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::falcon_h1 {
 namespace {
 
 constexpr KeySpec kKeys[] = {kConvTaps, kStateSize, kStateGroups, kStateHeadCount, kStateInnerSize};
@@ -56,4 +56,4 @@ const Arch kFalconH1{.name = "falcon-h1",
                      .finish = finish,
                      .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::falcon_h1

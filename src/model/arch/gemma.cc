@@ -6,7 +6,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::gemma {
 namespace {
 
 constexpr TensorSpec kTensors[] = {
@@ -119,4 +119,4 @@ const Arch kGemma3{.name = "gemma3",
                    .finish = gemma3_finish,
                    .build_layer = gemma3_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::gemma

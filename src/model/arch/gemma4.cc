@@ -6,7 +6,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::gemma4 {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -111,4 +111,4 @@ const Arch kGemma4{.name = "gemma4",
                    .finish = finish,
                    .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::gemma4

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::glm4 {
 namespace {
 
 constexpr TensorSpec kTensors[] = {
@@ -41,4 +41,4 @@ const Arch kGlm4{.name = "glm4",
                  .finish = nullptr,
                  .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::glm4

@@ -5,7 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::glm4_moe {
 namespace {
 
 constexpr TensorSpec kTensors[] = {
@@ -54,4 +54,4 @@ const Arch kGlm4Moe{.name = "glm4moe",
                     .finish = nullptr,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::glm4_moe

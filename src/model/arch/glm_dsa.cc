@@ -4,7 +4,7 @@
 #include "base/str_cat.h"
 #include "model/arch/latent.h"
 
-namespace stoker::model {
+namespace stoker::model::glm_dsa {
 namespace {
 
 // A million positions are chosen by nobody; a bound of what is allocated for a row.
@@ -92,4 +92,4 @@ const Arch kGlmDsa{.name = "glm-dsa",
                    .finish = finish_glm,
                    .build_layer = build_latent_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::glm_dsa

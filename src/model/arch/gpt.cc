@@ -7,7 +7,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::gpt {
 namespace {
 
 constexpr KeySpec kNeoXKeys[] = {
@@ -115,4 +115,4 @@ const Arch kStarCoder{.name = "starcoder",
                       .finish = nullptr,
                       .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::gpt

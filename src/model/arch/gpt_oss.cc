@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::gpt_oss {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -60,4 +60,4 @@ const Arch kGptOss{.name = "gpt-oss",
                    .finish = nullptr,
                    .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::gpt_oss

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::granite {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -49,4 +49,4 @@ const Arch kGraniteMoe{.name = "granitemoe",
                        .finish = nullptr,
                        .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::granite

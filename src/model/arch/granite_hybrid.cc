@@ -5,7 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::granite_hybrid {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -83,4 +83,4 @@ const Arch kGraniteHybrid{.name = "granitehybrid",
                           .finish = finish,
                           .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::granite_hybrid

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::hunyuan {
 namespace {
 
 // Experts of A13B are as wide as feed_forward_length says; expert_feed_forward_length repeats it.
@@ -89,4 +89,4 @@ const Arch kHunyuan3{.name = "hy_v3",
                      .finish = finish3,
                      .build_layer = build_layer3};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::hunyuan

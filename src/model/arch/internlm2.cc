@@ -6,7 +6,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::internlm2 {
 namespace {
 
 void defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kInterleaved; }
@@ -57,4 +57,4 @@ const Arch kExaone{.name = "exaone",
                    .finish = nullptr,
                    .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::internlm2

@@ -3,12 +3,11 @@
 // few layers. The first layers are dense, the others have experts of a dimension of their own, chosen by sigmoid with a
 // selection bias, and shared ones of the model's. All feed-forward blocks bound both factors.
 // Source: Kimi K3 as its authors published it; Kimi Linear (arXiv:2510.26692).
-#include "base/math.h"
 #include "base/str_cat.h"
 #include "model/arch/latent.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::kimi_k3 {
 namespace {
 
 constexpr double kMaxDim = 65536;
@@ -129,4 +128,4 @@ const Arch kKimiK3{.name = "kimi-k3",
                    .finish = finish,
                    .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::kimi_k3

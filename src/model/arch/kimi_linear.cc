@@ -2,12 +2,10 @@
 // latent attention without any rotation. The first layers are dense, the others have experts, chosen by sigmoid with a
 // selection bias, and a shared one.
 // Source: Kimi Linear (arXiv:2510.26692).
-#include "base/math.h"
-#include "base/str_cat.h"
 #include "model/arch/latent.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::kimi_linear {
 namespace {
 
 constexpr double kMaxDim = 65536;
@@ -90,18 +88,6 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
-Status finish_kimi(ModelConfig& config) {
-  STOKER_TRY_STATUS(recurrent_where_no_heads(config));
-  config.n_kv_heads = {{1}};
-  config.n_heads = {{config.n_heads[0]}};
-  config.n_key_heads = config.n_state_heads = config.n_heads[0];
-  config.state_v_dim = config.state_k_dim;
-  STOKER_TRY_STATUS(check_recurrence(config));
-  STOKER_TRY_STATUS(finish_latent_heads(config));
-  config.attn_scale = static_cast<float>(1 / __builtin_sqrt(static_cast<double>(config.head_k_dim)));
-  return Ok{};
-}
-
 extern const Arch kKimiLinear;
 const Arch kKimiLinear{.name = "kimi-linear",
                        .keys = kKeys,
@@ -111,4 +97,4 @@ const Arch kKimiLinear{.name = "kimi-linear",
                        .finish = finish_kimi,
                        .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::kimi_linear

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::lfm2 {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -89,4 +89,4 @@ const Arch kLfm2Moe{.name = "lfm2moe",
                     .finish = finish,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::lfm2

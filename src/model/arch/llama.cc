@@ -6,7 +6,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::llama {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -44,4 +44,4 @@ const Arch kLlama{.name = "llama",
                   .finish = finish,
                   .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::llama

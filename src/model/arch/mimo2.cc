@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::mimo2 {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -65,4 +65,4 @@ const Arch kMimo2{.name = "mimo2",
                   .finish = finish,
                   .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::mimo2

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::minicpm {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -48,4 +48,4 @@ const Arch kMiniCpm{.name = "minicpm",
                     .finish = finish,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::minicpm

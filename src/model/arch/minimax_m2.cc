@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::minimax_m2 {
 namespace {
 
 // Experts are as wide as feed_forward_length says; expert_feed_forward_length repeats it.
@@ -52,4 +52,4 @@ const Arch kMinimaxM2{.name = "minimax-m2",
                       .finish = nullptr,
                       .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::minimax_m2

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::mistral3 {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -37,4 +37,4 @@ const Arch kMistral3{.name = "mistral3",
                      .finish = nullptr,
                      .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::mistral3

@@ -5,7 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::nemotron_h {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -119,4 +119,4 @@ const Arch kNemotronHMoe{.name = "nemotron_h_moe",
                          .finish = finish,
                          .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::nemotron_h

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::olmo2 {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -47,4 +47,4 @@ const Arch kOlmo2{.name = "olmo2",
                   .finish = nullptr,
                   .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::olmo2

@@ -3,7 +3,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::olmoe {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -44,4 +44,4 @@ const Arch kOlmoe{.name = "olmoe",
                   .finish = nullptr,
                   .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::olmoe

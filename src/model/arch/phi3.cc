@@ -5,7 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::phi3 {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -39,4 +39,4 @@ const Arch kPhi3{.name = "phi3",
                  .finish = nullptr,
                  .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::phi3

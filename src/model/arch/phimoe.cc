@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::phimoe {
 namespace {
 
 // Experts are as wide as feed_forward_length says.
@@ -60,4 +60,4 @@ const Arch kPhiMoe{.name = "phimoe",
                    .finish = nullptr,
                    .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::phimoe

@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::qwen2 {
 namespace {
 
 void defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kHalves; }
@@ -32,4 +32,4 @@ const Arch kQwen2Vl{.name = "qwen2vl",
                     .finish = nullptr,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::qwen2

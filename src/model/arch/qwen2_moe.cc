@@ -3,7 +3,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::qwen2_moe {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -57,4 +57,4 @@ const Arch kQwen2Moe{.name = "qwen2moe",
                      .finish = finish,
                      .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::qwen2_moe

@@ -3,7 +3,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::qwen3 {
 namespace {
 
 constexpr TensorSpec kTensors[] = {
@@ -49,4 +49,4 @@ const Arch kQwen3Vl{.name = "qwen3vl",
                     .finish = nullptr,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::qwen3

@@ -3,7 +3,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::qwen3_moe {
 namespace {
 
 constexpr KeySpec kKeys[] = {
@@ -60,4 +60,4 @@ const Arch kQwen3VlMoe{.name = "qwen3vlmoe",
                        .finish = finish,
                        .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::qwen3_moe

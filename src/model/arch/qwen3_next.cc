@@ -7,7 +7,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::qwen3_next {
 namespace {
 
 constexpr KeySpec kStateKeys[] = {
@@ -143,4 +143,4 @@ const Arch kQwen35Moe{.name = "qwen35moe",
                       .finish = finish,
                       .build_layer = build_layer<true>};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::qwen3_next

@@ -3,7 +3,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::seed_oss {
 namespace {
 
 constexpr TensorSpec kTensors[] = {
@@ -39,4 +39,4 @@ const Arch kSeedOss{.name = "seed_oss",
                     .finish = nullptr,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::seed_oss

@@ -3,7 +3,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::smollm3 {
 namespace {
 
 void defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kInterleaved; }
@@ -24,4 +24,4 @@ const Arch kSmolLm3{.name = "smollm3",
                     .finish = nullptr,
                     .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::smollm3

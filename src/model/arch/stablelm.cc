@@ -4,7 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
-namespace stoker::model {
+namespace stoker::model::stablelm {
 namespace {
 
 constexpr TensorSpec kTensors[] = {
@@ -54,4 +54,4 @@ const Arch kOrion{.name = "orion",
                   .finish = nullptr,
                   .build_layer = build_layer};
 
-}  // namespace stoker::model
+}  // namespace stoker::model::stablelm
