@@ -22,7 +22,8 @@ Result<Charsmap> Charsmap::parse(std::vector<uint8_t> bytes) {
     return Error{ErrorCode::kCorrupt, str_cat("tokenizer.ggml.precompiled_charsmap: ", what...)};
   };
   if (bytes.size() < kHeader) return corrupt(bytes.size(), " bytes, wanted at least ", kHeader);
-  const size_t n = bytes[0] | bytes[1] << 8 | bytes[2] << 16 | static_cast<size_t>(bytes[3]) << 24;
+  const auto byte = [&bytes](size_t i) { return static_cast<size_t>(bytes[i]); };
+  const size_t n = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
   if (n == 0 || n % 4 != 0 || n > bytes.size() - kHeader)
     return corrupt("its trie has ", n, " bytes, wanted a multiple of 4 within the ", bytes.size() - kHeader,
                    " there are");
