@@ -219,10 +219,10 @@ def kimi_linear(kda, experts, keys=None, **fields):
     return Shape("kimi-linear", **{"n_tokens": 150, "norm_eps": 1e-3} | fields, kda=kda, experts=experts, keys=keys)
 
 
-def kimi_k3(layers, spec=KimiK3(), keys=None, **fields):
+def kimi_k3(layers, spec=KimiK3(), keys=None, kda_dim=16, **fields):
     keys = {"leading_dense_block_count": 1, "expert_weights_norm": True, "expert_weights_scale": 0.0} | (keys or {})
     fields = {"latent": Latent(dim=48, plain=32, rope=8, value=16, q_dim=56), "experts": V3_EXPERTS_BEHIND_ONE} | fields
-    kda, experts = Kda(layers), fields.pop("experts")
+    kda, experts = Kda(layers, dim=kda_dim), fields.pop("experts")
     return replace(kimi_linear(kda, experts, keys, n_layers=len(layers), **fields), arch="kimi-k3", kimi_k3=spec)
 
 
@@ -691,6 +691,13 @@ for _name in ("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_XS"):
     TYPES[f"type-{_name.lower()}"] = block_256(_name)
 
 WIDE = {"dim": 256, "head_dim": 64, "n_heads": 4, "ff_dim": 512}
+
+def all_experts(shape):
+    """Of the experts so few that each token uses all."""
+    few = min(4, shape.experts.count)
+    return replace(shape, experts=replace(shape.experts, count=few, used=few))
+
+
 MIXTURES = {
     # Tied tables: rows for look-up and the output matrix are the same bytes.
     "tied-f16": llama(n_layers=2, n_vocab=303, types=(("", "F16"),)),
@@ -737,6 +744,52 @@ MIXTURES = {
         n_tokens=72,
         types=(("", "Q8_0"),),
     ),
+    # All experts of a layer are used, so rounding chooses nothing: each is handed what it should be, and so is a shared one.
+    "qwen2moe-q8_0": all_experts(Shape(
+        "qwen2moe",
+        biases=("q", "k", "v"),
+        rope_base=1e6,
+        tied=False,
+        experts=Experts(4, used=4, ff_dim=64, ff_key=EXPERT_FF, shared_ff_dim=96, shared_weight=True),
+        types=(("", "Q8_0"),),
+    )),
+    "qwen2moe-q4_k": all_experts(Shape(
+        "qwen2moe",
+        n_layers=2,
+        dim=256,
+        n_heads=8,
+        head_dim=32,
+        ff_dim=256,
+        biases=("q", "k", "v"),
+        rope_base=1e6,
+        tied=False,
+        experts=Experts(3, used=3, ff_dim=256, ff_key=EXPERT_FF, shared_ff_dim=512, shared_weight=True),
+        types=(("", "Q4_K"),),
+    )),
+    "deepseek-q8_0": all_experts(replace(
+        FAMILIES["deepseek"], experts=replace(FAMILIES["deepseek"].experts, ff_dim=64, shared_ff_dim=128), types=(("", "Q8_0"),)
+    )),
+    "gemma4-moe-q8_0": all_experts(replace(
+        FAMILIES["gemma4-moe-split"],
+        experts=replace(FAMILIES["gemma4-moe-split"].experts, ff_dim=64),
+        types=(("", "Q8_0"),),
+    )),
+    "kimi-k3-q8_0": all_experts(kimi_k3(
+        (1, 0),
+        KimiK3(expert_dim=64),
+        kda_dim=32,
+        latent=Latent(dim=64, plain=32, rope=32, value=32, q_dim=64),
+        n_heads=4,
+        n_tokens=72,
+        types=(("", "Q8_0"),),
+    )),
+    "nemotron_h_moe-q8_0": all_experts(replace(
+        FAMILIES["nemotron_h_moe"],
+        keys=FAMILIES["nemotron_h_moe"].keys | {"moe_latent_size": 64},
+        experts=replace(FAMILIES["nemotron_h_moe"].experts, shared_ff_dim=64),
+        n_tokens=72,
+        types=(("", "Q8_0"),),
+    )),
     # All experts by token and all rows seen: rounding chooses nothing. Groups of heads of two super-blocks.
     "deepseek4-q8_0": deepseek4(
         DeepSeek4(ratios=(4, 128), n_hashed=2, q_dim=64, out_dim=32, index=(8, 64, 512)),
