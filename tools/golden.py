@@ -2,6 +2,7 @@
 """Makes the references that tests compare an engine with: tests/golden/tiny and tests/golden/real.
 
 usage: golden.py tiny DIR [NAME...]    of the models that tiny_model.py made or makes in DIR
+       golden.py vectors DIR [NAME...] the same of those that give vectors
        golden.py real [NAME...]        of the models of tools/get-model, on tests/golden/texts; hours on one core
 
 Both hold the float64 reference's scores and how far llama.cpp (`tools/venv --peers`) is from them. `real` also keeps
@@ -21,14 +22,16 @@ import numpy as np
 
 import distance
 import reference
+import tiny_encoders
 import tiny_model
 from llamacpp import Llama
+from reference_encoders import Encoder
 from reference_model import Model
 from tiny_writer import Random
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
-SOURCES = ("golden", "distance", "reference", "reference_deepseek4", "reference_gemma4", "reference_kimi_k3", "reference_latent", "reference_model", "reference_recurrent", "tiny_deepseek4", "tiny_gemma4", "tiny_kimi_k3", "tiny_model", "tiny_writer", "llamacpp")
+SOURCES = ("golden", "distance", "reference", "reference_deepseek4", "reference_encoders", "reference_gemma4", "reference_kimi_k3", "reference_latent", "reference_model", "reference_recurrent", "tiny_deepseek4", "tiny_encoders", "tiny_gemma4", "tiny_kimi_k3", "tiny_model", "tiny_writer", "llamacpp")
 TINY_CONTEXT = 256  # at least
 N_TINY_TOP = 5
 PROMPT, N_GREEDY = "The capital of France is", 8
@@ -139,6 +142,41 @@ def tiny(name, folder):
     print(f"{name:22} {distances}", flush=True)
 
 
+def vector_distance(a, b):
+    cosine = a @ b / np.sqrt((a @ a) * (b @ b))
+    return {"mean_abs": np.abs(a - b).mean(), "max_abs": np.abs(a - b).max(), "one_minus_cosine": 1 - cosine}
+
+
+def vector_ids(name, n, shape, path):
+    """As tiny_ids: where experts are chosen, the list with the widest margin."""
+    if not shape.n_experts:
+        return Random(f"tokens {name} {n}").token_ids(n, shape.n_vocab - 1)
+
+    def margin(ids):
+        model = Encoder(path)
+        model.hidden(ids)
+        return model.router_margin
+
+    return max((Random(f"tokens {name} {n} {k}").token_ids(n, shape.n_vocab - 1) for k in range(CANDIDATES // 4)), key=margin)
+
+
+def vectors(name, folder):
+    shape, path = tiny_encoders.ENCODERS[name], tiny_model.make(name, folder)
+    model, texts = Encoder(path), []
+    for n in (150, 23, 1):  # over several tiles, beyond every window
+        ids = vector_ids(name, n, shape, path)
+        texts.append({"tokens": ids} | {k: np.round(v, 7).tolist() for k, v in model.pooled(ids).items()})
+    ids, distances = texts[0]["tokens"], {}
+    for kind, table in (("erf_gelu", False), ("gelu_table", True)):
+        judge = Encoder(path, table=table)
+        peer = Llama(path, n_ctx=512, kv="f32", flash=False)
+        distances[kind] = rounded(vector_distance(judge.pooled(ids)[judge.pooling], peer.vectors(ids)[0].astype(float)), 4)
+        peer.close()
+    golden = {"made_by": made_by(), "model": f"{name}.gguf", "sha256": sha256_of(path), "arch": shape.arch}
+    write_json(GOLDEN / "vectors" / f"{name}.json", golden | {"llama_cpp": distances, "texts": texts})
+    print(f"{name:20} {distances}", flush=True)
+
+
 def real_models():
     """NAME: path, of tools/get-model."""
     def get(name):
@@ -211,12 +249,18 @@ def main():
     verb = verbs.add_parser("tiny")
     verb.add_argument("folder", type=pathlib.Path)
     verb.add_argument("names", nargs="*", metavar="NAME")
+    verb = verbs.add_parser("vectors")
+    verb.add_argument("folder", type=pathlib.Path)
+    verb.add_argument("names", nargs="*", metavar="NAME")
     verb = verbs.add_parser("real")
     verb.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
     if args.verb == "tiny":
         for name in args.names or tiny_model.MODELS:
             tiny(name, args.folder)
+    elif args.verb == "vectors":
+        for name in args.names or tiny_encoders.ENCODERS:
+            vectors(name, args.folder)
     else:
         models = real_models()
         for name in args.names or models:

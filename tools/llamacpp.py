@@ -120,6 +120,23 @@ class Llama:
             row = self.lib.llama_get_logits_ith(self.context, i)
             yield np.ctypeslib.as_array(row, (self.n_vocab,)).copy()
 
+    def vectors(self, ids):
+        """Of a model that gives vectors: f32 [n, width], one for each token, or pooled as the file says; not normalized."""
+        lib, n = self.lib, len(ids)
+        lib.llama_set_embeddings.argtypes = Pointer, C.c_bool
+        lib.llama_set_embeddings(self.context, True)
+        lib.llama_model_n_embd.argtypes = lib.llama_pooling_type.argtypes = (Pointer,)
+        width, pooled = lib.llama_model_n_embd(self.model), lib.llama_pooling_type(self.context) > 0
+        tokens, wanted = (C.c_int32 * n)(*ids), (C.c_int8 * n)(*[1] * n)
+        batch = Batch(n, token=C.cast(tokens, Pointer), logits=C.cast(wanted, Pointer))
+        error = lib.llama_decode(self.context, batch)
+        if error:
+            raise RuntimeError(f"llama_decode: {error}")
+        get = lib.llama_get_embeddings_seq if pooled else lib.llama_get_embeddings_ith
+        get.restype, get.argtypes = C.POINTER(C.c_float), (Pointer, C.c_int32)
+        rows = [np.ctypeslib.as_array(get(self.context, i), (width,)).copy() for i in range(1 if pooled else n)]
+        return np.stack(rows)
+
     def tokenize(self, data, add_special=True, parse_special=False):
         room = len(data) + 16
         ids = (C.c_int32 * room)()

@@ -20,12 +20,14 @@ from dataclasses import replace
 import gguf
 
 from tiny_deepseek4 import DeepSeek4, DeepSeek4Writer
+from tiny_encoders import ENCODERS, EncoderWriter
 from tiny_gemma4 import Gemma4, Gemma4Writer, divisors
 from tiny_mamba import FalconH1Writer, NemotronHWriter
 from tiny_kimi_k3 import KimiK3, KimiK3Writer
 from tiny_writer import Delta, Experts, Indexer, Kda, Latent, ModelWriter, Scan, Shape, ShortConvolution
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "tiny"
+VECTORS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "vectors"
 EXPERT_FF = "expert_feed_forward_length"
 LONG = 200  # tokens: three attention tiles and a part of the fourth
 
@@ -802,13 +804,13 @@ MIXTURES = {
     "gpt-oss-mxfp4": gpt_oss(types=(("_exps.weight", "MXFP4"),)),
 }
 
-MODELS = FAMILIES | TYPES | MIXTURES
+MODELS = FAMILIES | TYPES | MIXTURES  # those that continue texts; ENCODERS give vectors of them
 
 
 def source_version():
     """Changes when a file written now could differ from one written before."""
     digest = hashlib.sha256(getattr(gguf, "__version__", "").encode())
-    for name in ("tiny_deepseek4.py", "tiny_gemma4.py", "tiny_kimi_k3.py", "tiny_mamba.py", "tiny_model.py", "tiny_writer.py"):
+    for name in ("tiny_deepseek4.py", "tiny_encoders.py", "tiny_gemma4.py", "tiny_kimi_k3.py", "tiny_mamba.py", "tiny_model.py", "tiny_writer.py"):
         digest.update(pathlib.Path(__file__).with_name(name).read_bytes())
     return digest.hexdigest()
 
@@ -821,10 +823,11 @@ def make(name, folder):
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f".{name}.{os.getpid()}.partial"
     try:
-        shape = MODELS[name]
+        shape = (MODELS | ENCODERS)[name]
         writers = (Gemma4Writer, shape.gemma4), (DeepSeek4Writer, shape.deepseek4), (KimiK3Writer, shape.kimi_k3)
         of_arch = {"nemotron_h": NemotronHWriter, "nemotron_h_moe": NemotronHWriter, "falcon-h1": FalconH1Writer}
         writer = next((writer for writer, spec in writers if spec), of_arch.get(shape.arch, ModelWriter))
+        writer = EncoderWriter if name in ENCODERS else writer
         writer(name, shape, partial).write()
         os.replace(partial, path)
     finally:
@@ -835,7 +838,7 @@ def make(name, folder):
 
 def differs_from_golden(name, path):
     """Whether the recorded scores belong to another file: the program changed, or its numbers depend on the machine."""
-    golden = GOLDEN / f"{name}.json"
+    golden = (VECTORS if name in ENCODERS else GOLDEN) / f"{name}.json"
     if not golden.exists():
         return False
     return json.loads(golden.read_text("utf-8"))["sha256"] != hashlib.sha256(path.read_bytes()).hexdigest()
@@ -850,13 +853,14 @@ def main():
     making.add_argument("names", metavar="NAME", nargs="*")
     args = parser.parse_args()
     if args.verb == "list":
-        print("\n".join(MODELS))
+        print("\n".join(MODELS | ENCODERS))
         return 0
-    unknown = [name for name in args.names if name not in MODELS]
+    everything = MODELS | ENCODERS
+    unknown = [name for name in args.names if name not in everything]
     if unknown:
         print(f"tiny_model.py: no model {', '.join(unknown)}; `tiny_model.py list` prints the names", file=sys.stderr)
         return 2
-    stale = [name for name in args.names or MODELS if differs_from_golden(name, make(name, args.folder))]
+    stale = [name for name in args.names or everything if differs_from_golden(name, make(name, args.folder))]
     if stale:
         print(f"tiny_model.py: not the models that {GOLDEN} describes: {', '.join(stale)}; see golden.py", file=sys.stderr)
     return 1 if stale else 0

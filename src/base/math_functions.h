@@ -16,6 +16,7 @@ struct Functions {
   float (*tanh_f32)(float);
   float (*silu_f32)(float);
   float (*gelu_f32)(float);
+  float (*gelu_erf_f32)(float);
   float (*softplus_f32)(float);
   double (*exp)(double);
   double (*log)(double);
@@ -106,6 +107,16 @@ inline float gelu_f32_impl(float x) {
   const float u = 0.797884561f * x;  // sqrt(2 / pi) x
   const float v = u * fma_(0.044715f, x * x, 1.f);
   return x / (1.f + exp_f32_impl(-(v + v)));
+}
+
+// The integral from |x| on is t exp(-x^2 / 2) times a polynomial of t = 1 / (1 + 0.3 |x|), an own fit with a relative
+// error of 1.2e-7; where x is positive it is taken from 1.
+inline float gelu_erf_f32_impl(float x) {
+  static constexpr float kCoefficients[] = {0.119625166f,   0.120816939f, 0.0995227396f, 0.129844591f,
+                                            -0.0560983196f, 0.208967477f, -0.158715427f, 0.0360367708f};
+  const float t = 1.f / fma_(0.3f, __builtin_fabsf(x), 1.f);
+  const float q = t * horner(t, kCoefficients) * exp_f32_impl(-0.5f * (x * x));
+  return x * (x < 0.f ? q : 1.f - q);
 }
 
 // max(x, 0) + log(1 + y) with y = exp(-|x|) up to 1: 2 artanh(y / (2 + y)), whose series is short up to 1/3.
@@ -233,8 +244,8 @@ inline SinCos sincos_impl(double x) {
   }
 }
 
-constexpr Functions kFunctions = {exp_f32_impl, tanh_f32_impl, silu_f32_impl, gelu_f32_impl, softplus_f32_impl,
-                                  exp_impl_1,   log_impl,      pow_impl,      sincos_impl};
+constexpr Functions kFunctions = {exp_f32_impl,      tanh_f32_impl, silu_f32_impl, gelu_f32_impl, gelu_erf_f32_impl,
+                                  softplus_f32_impl, exp_impl_1,    log_impl,      pow_impl,      sincos_impl};
 
 }  // namespace
 }  // namespace stoker::math

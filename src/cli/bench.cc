@@ -81,6 +81,7 @@ class Run {
 
   Status time(const ModelArgs& one) {
     STOKER_TRY(std::unique_ptr<engine::Engine> engine, open_engine(one));
+    STOKER_TRY_STATUS(engine->check_logits());
     STOKER_TRY_STATUS(load(*engine, engine::bench_needs(tests_, one.batch)));
     watch_signals();
     engine::BenchOptions options{

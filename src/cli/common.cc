@@ -217,24 +217,29 @@ Result<std::string> read_input(const std::string& path, engine::Engine& engine, 
   return text;
 }
 
-Result<std::vector<int32_t>> parse_ids(std::string_view text, const std::string& path) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+Error bad_ids(const std::string& path, std::string_view what, std::string_view wanted) {
   const std::string name = path == "-" ? "standard input" : path;
-  const auto bad = [&](std::string what) {
-    return Error{ErrorCode::kInvalidArgument,
-                 str_cat(name, ": ", what, "; wanted [1, 2, 3] or {\"tokens\": [1, 2, 3]}")};
-  };
-  if (json.is_discarded()) return bad("no JSON");
-  const auto* list = json.is_object() && json.contains("tokens") ? &json["tokens"] : &json;
-  if (!list->is_array()) return bad("no array of token ids");
+  return Error{ErrorCode::kInvalidArgument, str_cat(name, ": ", what, "; wanted ", wanted)};
+}
+
+constexpr std::string_view kOneList = "[1, 2, 3] or {\"tokens\": [1, 2, 3]}", kManyLists = "[[1, 2, 3], [4, 5]]";
+
+Result<std::vector<int32_t>> ids_of(const nlohmann::json& list, const std::string& path, std::string_view wanted) {
+  if (!list.is_array()) return bad_ids(path, "no array of token ids", wanted);
   std::vector<int32_t> ids;
-  for (const auto& entry : *list) {
+  for (const auto& entry : list) {
     if (!entry.is_number_integer() || entry.get<int64_t>() < 0 || entry.get<int64_t>() > INT32_MAX) {
-      return bad(str_cat("entry ", ids.size(), " is no token id"));
+      return bad_ids(path, str_cat("entry ", ids.size(), " is no token id"), wanted);
     }
     ids.push_back(entry.get<int32_t>());
   }
   return ids;
+}
+
+Result<std::vector<int32_t>> parse_ids(std::string_view text, const std::string& path) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) return bad_ids(path, "no JSON", kOneList);
+  return ids_of(json.is_object() && json.contains("tokens") ? json["tokens"] : json, path, kOneList);
 }
 
 }  // namespace
@@ -242,6 +247,31 @@ Result<std::vector<int32_t>> parse_ids(std::string_view text, const std::string&
 Result<std::vector<int32_t>> read_ids(const std::string& path) {
   STOKER_TRY(std::string text, read_text(path, kMaxText));
   return parse_ids(text, path);
+}
+
+Result<std::vector<std::string>> read_lines(const std::string& path, engine::Engine& engine) {
+  STOKER_TRY(const std::string text, read_input(path, engine, kPerTextByte));
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const size_t size = end > at && text[end - 1] == '\r' ? end - at - 1 : end - at;
+    lines.push_back(text.substr(at, size));
+    at = end + 1;
+  }
+  return lines;
+}
+
+Result<std::vector<std::vector<int32_t>>> read_id_lists(const std::string& path, engine::Engine& engine) {
+  STOKER_TRY(const std::string text, read_input(path, engine, kPerJsonByte));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) return bad_ids(path, "no JSON", kManyLists);
+  if (!json.is_array() || json.empty()) return bad_ids(path, "no array of lists", kManyLists);
+  std::vector<std::vector<int32_t>> lists;
+  for (const auto& entry : json) {
+    STOKER_TRY(std::vector<int32_t> ids, ids_of(entry, path, kManyLists));
+    lists.push_back(std::move(ids));
+  }
+  return lists;
 }
 
 Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& engine) {

@@ -61,6 +61,10 @@ struct TextArgs {
 void add_text_options(CLI::App& app, TextArgs& args, bool with_prompt);
 /// The text's tokens, with BOS as the file asks; ids from --tokens as they are. A long text is charged to the engine.
 Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& engine);
+/// The lines of a file, "-" for standard input; a long one is charged to the engine.
+Result<std::vector<std::string>> read_lines(const std::string& path, engine::Engine& engine);
+/// Lists of ids in a JSON file: [[1, 2], [3]].
+Result<std::vector<std::vector<int32_t>>> read_id_lists(const std::string& path, engine::Engine& engine);
 /// The ids in a JSON file: [1, 2, 3] or {"tokens": [1, 2, 3]}.
 Result<std::vector<int32_t>> read_ids(const std::string& path);
 
@@ -90,6 +94,7 @@ Command make_bench(CLI::App& root);
 Command make_synth(CLI::App& root);
 Command make_plan(CLI::App& root);
 Command make_trace(CLI::App& root);
+Command make_embed(CLI::App& root);
 Command make_completion(CLI::App& root);
 
 }  // namespace stoker::cli

@@ -37,6 +37,7 @@ nlohmann::json to_json(const engine::Scores& scores, const std::vector<int32_t>&
 int run(PerplexityArgs& args) {
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
+  if (auto status = (*engine)->check_logits(); !status) return fail(status.error());
   auto tokens = read_tokens(args.text, **engine);
   if (!tokens) return fail(tokens.error());
   const auto n = static_cast<int64_t>(tokens->size());

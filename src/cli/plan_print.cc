@@ -18,6 +18,9 @@ using Json = nlohmann::ordered_json;
 
 std::string size(double bytes) { return format_bytes(static_cast<uint64_t>(bytes)); }
 
+/// Whether the model continues texts; otherwise it gives vectors of them.
+bool decodes(const PlanText& p) { return p.engine.model().config().causal; }
+
 bool streams(const PlanReport& r) { return r.placement.residency.stream_experts; }
 
 std::string head(const PlanText& p) {
@@ -29,8 +32,8 @@ std::string head(const PlanText& p) {
   out += str_cat(", ", format_bytes(p.engine.model().file_bytes()),
                  engine::is_synthetic(p.engine.file()) ? ", random weights" : "", "\n");
   out += str_cat(p.run.parallel, p.run.parallel == 1 ? " sequence of " : " sequences of ", p.run.context,
-                 " positions, K and V in ", p.kv_type, ", ", p.threads, " threads, ",
-                 isa_name(p.engine.model().plan().table->isa), "\n");
+                 " positions, K and V in ", decodes(p) ? p.kv_type : "f32, of one layer at a time", ", ", p.threads,
+                 " threads, ", isa_name(p.engine.model().plan().table->isa), "\n");
   return out;
 }
 
@@ -78,6 +81,7 @@ std::string memory_table(const PlanText& p) {
 }
 
 std::string bytes_table(const PlanText& p) {
+  if (!decodes(p)) return "";
   const PlanReport::PerToken& b = p.report.per_token;
   return line(
       "\nbytes a token: %s of dense weights, %s of experts from memory, %s of experts from disk,\n"
@@ -94,18 +98,21 @@ std::string speed_line(const std::string& name, const PlanSpeed& s) {
 
 std::string speeds(const PlanText& p) {
   const std::string unit = p.run.parallel > 1 ? ", all sequences together" : "";
-  return str_cat("\npredicted", unit, "\n", speed_line(str_cat("prompt of ", p.run.prompt), p.report.prefill),
-                 speed_line("decode after it", p.report.decode),
+  const std::string prompt =
+      speed_line(str_cat(decodes(p) ? "prompt of " : "text of ", p.run.prompt), p.report.prefill);
+  if (!decodes(p)) return str_cat("\npredicted\n", prompt);
+  return str_cat("\npredicted", unit, "\n", prompt, speed_line("decode after it", p.report.decode),
                  speed_line(str_cat("decode at ", p.run.context), p.report.decode_full));
 }
 
 std::string limits_table(const PlanText& p) {
-  std::string out =
-      line("\n%12s %7s %12s  %-10s %12s  %s\n", "limit", "hits", "prompt t/s", "bound", "decode t/s", "bound");
+  std::string out = line("\n%12s %7s %12s  %-10s", "limit", "hits", decodes(p) ? "prompt t/s" : "text t/s", "bound");
+  out += decodes(p) ? line(" %12s  %s\n", "decode t/s", "bound") : "\n";
   for (const PlanReport& r : p.limits) {
     const std::string hits = r.n_units > 0 ? "layers" : streams(r) ? line("%.0f %%", 100 * r.hit_rate) : "all";
-    out += line("%12s %7s %12.1f  %-10s %12.2f  %s\n", format_bytes(r.limit).c_str(), hits.c_str(), r.prefill.tokens,
-                bound_name(r.prefill.bound), r.decode.tokens, bound_name(r.decode.bound));
+    out += line("%12s %7s %12.1f  %-10s", format_bytes(r.limit).c_str(), hits.c_str(), r.prefill.tokens,
+                bound_name(r.prefill.bound));
+    out += decodes(p) ? line(" %12.2f  %s\n", r.decode.tokens, bound_name(r.decode.bound)) : "\n";
   }
   return out;
 }
@@ -150,8 +157,8 @@ Json limits_json(const PlanText& p) {
                       {"hit_rate", r.hit_rate},
                       {"prefill_tokens_per_second", r.prefill.tokens},
                       {"prefill_bound", bound_name(r.prefill.bound)},
-                      {"decode_tokens_per_second", r.decode.tokens},
-                      {"decode_bound", bound_name(r.decode.bound)}});
+                      {"decode_tokens_per_second", decodes(p) ? Json(r.decode.tokens) : Json(nullptr)},
+                      {"decode_bound", decodes(p) ? Json(bound_name(r.decode.bound)) : Json(nullptr)}});
   }
   return limits;
 }
@@ -186,7 +193,7 @@ std::string plan_json(const PlanText& p) {
                      {"parallel", p.run.parallel},
                      {"prompt_tokens", p.run.prompt},
                      {"prompt_rows", r.placement.max_rows},
-                     {"kv_type", p.kv_type},
+                     {"kv_type", decodes(p) ? p.kv_type : "f32"},
                      {"threads", p.threads},
                      {"isa", isa_name(p.engine.model().plan().table->isa)},
                      {"memory", memory},
@@ -202,8 +209,8 @@ std::string plan_json(const PlanText& p) {
                        {"layers_disk", r.per_token.layers_disk},
                        {"kv", r.per_token.kv}}},
                      {"prefill", to_json(r.prefill)},
-                     {"decode", to_json(r.decode)},
-                     {"decode_full_context", to_json(r.decode_full)},
+                     {"decode", decodes(p) ? to_json(r.decode) : Json(nullptr)},
+                     {"decode_full_context", decodes(p) ? to_json(r.decode_full) : Json(nullptr)},
                      {"limits", limits_json(p)},
                      {"rates", rates_json(p.figures)}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

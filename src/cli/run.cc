@@ -76,6 +76,7 @@ int run(RunArgs& args) {
   args.model.keep_routes = !args.trace_path.empty();
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
+  if (auto status = (*engine)->check_logits(); !status) return fail(status.error());
   warn_if_random((*engine)->file());
   auto prompt = read_tokens(args.text, **engine);
   if (!prompt) return fail(prompt.error());

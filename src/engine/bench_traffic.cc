@@ -158,7 +158,7 @@ CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64
     if (step.run == model::select_step) add_selection(step, call, depth, sums);
     if (step.run == model::recur_step) add_recurrence(step, call, sums);
   }
-  if (rows.outputs > 0) add_product(*plan.head.w, static_cast<double>(rows.outputs), sums);
+  if (rows.outputs > 0 && plan.head.w) add_product(*plan.head.w, static_cast<double>(rows.outputs), sums);
   const model::Matrix& embedding = model.weights().embedding;
   const model::Matrix& inputs = model.weights().layer_inputs;  // group_bytes 0 where there are none
   sums.embedding_bytes = static_cast<double>((embedding.group_bytes + inputs.group_bytes) * rows.all) / 16;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory_limit.h"
 #include "base/str_cat.h"
+#include "model/arch/arch.h"
 
 namespace stoker::engine {
 namespace {
@@ -276,6 +277,13 @@ Result<int64_t> Engine::context(const Needs& needs, int64_t n_sequences) const {
 
 Error Engine::refusal(const Needs& needs) const {
   return {ErrorCode::kOutOfMemory, ledger_->refusal(memory(needs, smallest(needs)))};
+}
+
+Status Engine::check_logits() const {
+  if (model_->config().causal) return Ok{};
+  return Error{ErrorCode::kUnsupported,
+               str_cat(options_.path, ": ", model_->config().arch->name,
+                       " gives vectors of texts and continues none; `stoker embed` prints them")};
 }
 
 Status Engine::fits(const Needs& needs) const {

@@ -72,6 +72,9 @@ class Engine {
   Result<int64_t> context(const Needs& needs, int64_t n_sequences = 1) const;
   Result<int64_t> context() const { return context({.max_rows = options_.batch}); }
 
+  /// kUnsupported: the model gives vectors of texts and no logits.
+  Status check_logits() const;
+
   /// Reserves all of it, then reads the weights.
   /// kOutOfMemory: refused before anything is read, with a table of what needs what.
   /// `on_bytes` hears, from any thread, how many bytes of `model().file_bytes()` have been read; may be empty.

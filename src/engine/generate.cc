@@ -149,6 +149,7 @@ std::string_view stop_name(Stop stop) {
 Result<int64_t> positions_for(const Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options) {
   const auto n = static_cast<int64_t>(prompt.size());
   const auto bad = [](std::string message) { return Error{ErrorCode::kInvalidArgument, std::move(message)}; };
+  STOKER_TRY_STATUS(engine.check_logits());
   if (n == 0) return bad("the prompt is empty: there is nothing to continue");
   if (options.context <= 0) return bad(str_cat("a context of ", options.context, " positions holds no prompt"));
   for (size_t i = 0; i < prompt.size(); ++i) {

@@ -45,7 +45,7 @@ class Reporter {
     r_.streamed_bytes = model.file_bytes() - model.file_bytes(r_.placement.residency);
     add_units();
     add_experts();
-    add_decode();
+    if (model.config().causal) add_decode();
     add_prefill();
     return r_;
   }

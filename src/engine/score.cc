@@ -81,6 +81,7 @@ class Scorer final : public model::LogitsConsumer {
 };
 
 Status check(const Engine& engine, std::span<const int32_t> tokens, const ScoreOptions& options) {
+  STOKER_TRY_STATUS(engine.check_logits());
   if (tokens.size() < 2) {
     return Error{ErrorCode::kInvalidArgument,
                  str_cat("a text of ", tokens.size(), " tokens cannot be scored, at least 2 are wanted")};

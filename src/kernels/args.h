@@ -69,6 +69,9 @@ struct AttentionQuery {
   float* out;      ///< [v_dim]
   int64_t begin, end;
   const float* sink;  ///< The head's sink logit, or null.
+  /// ALiBi: what a score loses for each position between the key and the query's own, below 2^24.
+  float slope = 0;
+  int64_t position = 0;
 };
 
 /// Queries that read the same K and V: the heads of a group, and in prefill also neighbouring tokens of the sequence.

@@ -41,11 +41,13 @@ struct Table {
   void (*mul)(const float* x, const float* b, int64_t n, float* y) noexcept;
   /// y = x * s; y may be x.
   void (*scale)(const float* x, float s, int64_t n, float* y) noexcept;
-  /// y = silu(gate) * up, y = gelu(gate) * up; y may be gate or up.
+  /// y = silu(gate) * up, y = gelu(gate) * up, in its tanh form or as it is; y may be gate or up.
   void (*silu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
   void (*gelu_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
+  void (*gelu_erf_mul)(const float* gate, const float* up, int64_t n, float* y) noexcept;
   /// y = gelu(x), y = max(x, 0)^2; y may be x.
   void (*gelu)(const float* x, int64_t n, float* y) noexcept;
+  void (*gelu_erf)(const float* x, int64_t n, float* y) noexcept;
   void (*relu_squared)(const float* x, int64_t n, float* y) noexcept;
   /// y = x (alpha_p x + beta) above 0, alpha_n (exp(min(x, eps)) - 1 - x) + beta x elsewhere; y may be x.
   void (*xielu)(const float* x, const Xielu& p, int64_t n, float* y) noexcept;

@@ -33,16 +33,17 @@ constexpr KeySpec kCommonKeys[] = {
      .max = 1 << 30},
     // In no file: for comparisons with engines that round where the original model does not.
     {.key = "rope.scaling.yarn_truncate", .field = &ModelConfig::yarn_truncate, .min = 0, .max = 1},
+    {.key = "pooling_type", .field = &ModelConfig::pooling, .min = 0, .max = 4},
     {.key = "rope.scaling.attn_factor", .field = &ModelConfig::rope_attn_factor, .min = 1e-3, .max = 1e3},
 };
 
-/// Of norms that subtract the mean, and of those that do not.
+/// Of norms that subtract the mean, and of those that do not. BERT's is 1e-12, which as f32 is a little less.
 constexpr KeySpec kLayerNormEpsilon{
-    .key = "attention.layer_norm_epsilon", .field = &ModelConfig::norm_eps, .required = true, .min = 1e-12, .max = 1};
+    .key = "attention.layer_norm_epsilon", .field = &ModelConfig::norm_eps, .required = true, .min = 1e-15, .max = 1};
 constexpr KeySpec kRmsNormEpsilon{.key = "attention.layer_norm_rms_epsilon",
                                   .field = &ModelConfig::norm_eps,
                                   .required = true,
-                                  .min = 1e-12,
+                                  .min = 1e-15,
                                   .max = 1};
 
 /// Keys that change the result in families which have them. A family of this version that does not read them must not
@@ -477,6 +478,28 @@ Status check_experts(KeyReader& keys, ModelConfig& config) {
   return check_groups(keys, config);
 }
 
+Status check_causal(KeyReader& keys, const ModelConfig& config) {
+  STOKER_TRY(std::optional<bool> causal, keys.boolean("attention.causal"));
+  if (causal.value_or(config.causal) == config.causal) return Ok{};
+  return Error{
+      ErrorCode::kUnsupported,
+      str_cat("key ", keys.full("attention.causal"), " is ", *causal ? "true" : "false", ": ", config.arch->name,
+              config.causal ? " without" : " with", " causal attention is not run by this version")};
+}
+
+/// How many kinds of text a table tells apart; ours are all of the first.
+Status read_token_types(const gguf::File& file, ModelConfig& config) {
+  constexpr std::string_view kKey = "tokenizer.ggml.token_type_count";
+  if (config.causal || !file.find_tensor("token_types.weight")) return Ok{};
+  STOKER_TRY(std::optional<int64_t> count, file.integer(kKey));
+  if (!count) return Error{ErrorCode::kCorrupt, str_cat("required key ", kKey, " is missing")};
+  if (*count < 1 || *count > 65536) {
+    return Error{ErrorCode::kCorrupt, str_cat("key ", kKey, " is ", *count, ", outside 1 to 65536")};
+  }
+  config.n_token_types = *count;
+  return Ok{};
+}
+
 Status derive(ModelConfig& config) {
   if (config.n_kv_heads.values.empty()) config.n_kv_heads = config.n_heads;
   if (config.k_dim == 0 || config.v_dim == 0) {
@@ -528,10 +551,11 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   STOKER_TRY_STATUS(refuse_sections(keys, config));
   if (config.rope_axes) STOKER_TRY_STATUS(read_sections(keys, config));
   STOKER_TRY_STATUS(check_experts(keys, config));
-  STOKER_TRY(std::optional<bool> causal, file.boolean(keys.full("attention.causal")));
-  if (causal && !*causal) {
-    return Error{ErrorCode::kUnsupported, str_cat("key ", keys.full("attention.causal"), " is false: ", arch->name,
-                                                  " without causal attention is not run by this version")};
+  STOKER_TRY_STATUS(check_causal(keys, config));
+  STOKER_TRY_STATUS(read_token_types(file, config));
+  if (!config.causal) {
+    STOKER_TRY(std::optional<std::string> activation, keys.text("hidden_activation"));
+    config.hidden_activation = activation.value_or("");
   }
   STOKER_TRY_STATUS(read_rope_scaling(keys, config));
   STOKER_TRY_STATUS(read_sliding(keys, config));

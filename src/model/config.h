@@ -16,6 +16,8 @@ inline constexpr int64_t kMaxExperts = 1024;
 
 /// How the pairs of rotary position embedding lie in a head.
 enum class RopePairs { kInterleaved, kHalves };  // (x[2i], x[2i+1]); (x[i], x[i + R/2])
+/// How the vectors of a text's tokens become one, numbered as in pooling_type.
+enum class Pooling : int64_t { kUnknown = -1, kNone = 0, kMean = 1, kFirst = 2, kLast = 3, kRank = 4 };
 enum class RopeScaling { kNone, kLinear, kYarn, kLongRope };
 
 /// How the logits of a router become scores and weights, numbered as in expert_gating_func.
@@ -115,8 +117,15 @@ struct ModelConfig {
   int64_t n_dense_layers = 0;         ///< leading_dense_block_count: the first layers have no experts.
   int64_t expert_interval = 1;        ///< interleave_moe_layer_step: of the others each n-th, counted from 1, has.
   int64_t expert_latent_dim = 0;  ///< expert_latent_length: what routed experts read and give; 0: the model dimension.
-  bool layer_norm = false;        ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
-  float norm_eps = 0;             ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
+  bool causal = true;         ///< A token sees those before it; otherwise all of its sequence, and there are no logits.
+  int64_t pooling = -1;       ///< pooling_type, a Pooling.
+  int64_t n_token_types = 0;  ///< tokenizer.ggml.token_type_count
+  std::string hidden_activation{};  ///< hidden_activation, of families whose tokens see each other; may be empty.
+  bool alibi = false;       ///< Scores fall with the distance, by head, and nothing else says where a token stands.
+  int64_t dense_2_dim = 0;  ///< dense_2_feat_out: what a pooled vector becomes,
+  int64_t dense_3_dim = 0;  ///< dense_3_feat_in: and what goes back to the model's dimension.
+  bool layer_norm = false;  ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
+  float norm_eps = 0;       ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
 
   int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
   int64_t rope_dims_swa = 0;  ///< rope.dimension_count_swa, of sliding layers; 0: as the others.
@@ -138,7 +147,9 @@ struct ModelConfig {
   float rope_attn_factor = 1;         ///< rope.scaling.attn_factor: multiplies cos and sin.
   double yarn_magnitude = 0;          ///< What YaRN multiplies cos and sin by, where the family has its own rule; or 0.
 
-  int64_t window = 0;          ///< attention.sliding_window: positions that a query of a sliding layer sees; 0: all.
+  /// attention.sliding_window: positions that a query of a sliding layer sees; 0: all. Where it sees both sides, those
+  /// at most half of it away.
+  int64_t window = 0;
   std::vector<bool> sliding;   ///< Per layer.
   float attn_scale = 0;        ///< Multiplies scores; 1 / sqrt(k_dim) unless the family says otherwise.
   float attn_temperature = 0;  ///< attention.temperature_scale: queries times 1 + t log(1 + floor(position / original

@@ -25,6 +25,7 @@ struct RowSpan {
   int64_t q_row0 = 0;  ///< First row of Buf::kQkv.
   int64_t n = 0;
   int64_t position0 = 0;
+  int64_t length = 0;  ///< Of the sequence, with all rows of the call.
   const std::byte* const* tiles = nullptr;
   const std::byte* state = nullptr;  ///< What recurrent layers go on from; null: zeros.
   std::byte* next_state = nullptr;   ///< What they leave; may be `state`.
@@ -235,9 +236,10 @@ QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::by
 void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept;
 /// The norm of a row as norm_step does it.
 void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept;
-/// gate = act(gate) * up of n values, within the bounds of the step; `up` is overwritten. Without `up` where the
-/// activation has no gate.
+/// gate = act(gate) * up of n values, within the bounds of the step; `up` is overwritten.
 void activate_gate(const Plan& plan, const Step& step, float* gate, float* up, int64_t n) noexcept;
+/// x = act(x), where nothing is a gate of it.
+void activate_alone(const Plan& plan, const Step& step, float* x, int64_t n) noexcept;
 /// To y what the row reads of its residuals, as `step.kept` says; y.
 const float* read_kept(const Step& step, const Exec& exec, int64_t r, float* y) noexcept;
 /// The row's branch goes into its residual streams, as `step.mix` and Buf::kMix say.

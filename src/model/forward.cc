@@ -47,6 +47,10 @@ Status Runner::check(Batch batch, bool consumed) const {
     if (span.position != span.sequence->length()) {
       return bad("starts at position ", span.position, ", its sequence ends at ", span.sequence->length());
     }
+    if (!plan_.config->causal && span.position != 0) {
+      return bad("goes on a sequence whose tokens see each other: all of them must come in one call");
+    }
+    if (!plan_.head.w && wants(span.logits)) return bad("wants logits, and the model gives vectors only");
     for (size_t j = 0; j < i; ++j) {
       if (batch[j].sequence == span.sequence) return bad("its sequence is already in span ", j);
     }
@@ -122,6 +126,7 @@ void Runner::add_rows(const Span& span, int64_t begin, int64_t end, Chunk& chunk
                     .q_row0 = row0,
                     .n = n,
                     .position0 = position0,
+                    .length = span.position + static_cast<int64_t>(span.tokens.size()),
                     .tiles = span.sequence->tiles(),
                     .state = begin == 0 ? span.sequence->state() : next_state,
                     .next_state = next_state});
@@ -148,6 +153,7 @@ void Runner::add_outputs(const Span& span, Range rows, int64_t q_row0, Chunk& ch
                            .q_row0 = q_row0,
                            .n = rows.size(),
                            .position0 = span.position + rows.begin,
+                           .length = span.position + static_cast<int64_t>(span.tokens.size()),
                            .tiles = span.sequence->tiles()});
   for (int64_t i = 0; i < rows.size(); ++i) output_rows_.push_back(chunk.exec.row0 + q_row0 + i);
   chunk.exec.n_outputs += rows.size();
@@ -416,6 +422,7 @@ void Runner::make_segments() {
 }
 
 void Runner::make_head_parts() {
+  if (!plan_.head.w) return;
   const auto streamed = [](const Target& part) { return part.w->data == nullptr; };
   if (!units_ || std::none_of(plan_.head_parts.begin(), plan_.head_parts.end(), streamed)) {
     head_parts_.push_back({.target = &plan_.head});

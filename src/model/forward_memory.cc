@@ -73,9 +73,11 @@ Runner::Sizes Runner::sizes_of(const Plan& plan, const Options& options, int n_w
   Sizes s{};
   const MoePlan& moe = plan.moe;
   const int64_t rows = options.max_rows, choices = rows * moe.n_used;
-  s.chunk_rows = options.chunk_rows > 0 ? std::min(options.chunk_rows, rows) : rows;
+  // Tokens that see each other are in flight together.
+  const bool whole = options.chunk_rows == 0 || !plan.config->causal;
+  s.chunk_rows = whole ? rows : std::min(options.chunk_rows, rows);
   s.wave_rows = std::min(choices, std::max(kWaveRows, moe.n_used));
-  s.stride = plan.head.w->padded_out();
+  s.stride = plan.head.w ? plan.head.w->padded_out() : 16;
   s.logits_rows = std::clamp<int64_t>(kLogitsBytes / (s.stride * 4), 1, std::max<int64_t>(1, options.max_logits));
   s.rope_stride = round_up<int64_t>(std::max(plan.config->rope_dims, plan.config->rope_dims_swa) / 2, 16);
   int64_t floats = 2 * static_cast<int64_t>(plan.ropes.size()) * s.rope_stride * rows, of_experts = 0;

@@ -209,6 +209,7 @@ Status WeightPlan::add_layer(const gguf::File& file, const ModelConfig& config, 
       if (is_of_own_kv(spec.need)) known_.push_back(name);
       continue;
     }
+    if (spec.need == Need::kWithGate && !file.find_tensor(prefix + "ffn_gate.weight")) continue;
     const std::string fused = prefix + std::string(fused_form(spec.need));
     if (fused != prefix && file.find_tensor(fused)) {
       if (spec.need != Need::kExpertsUnlessFused) continue;
@@ -242,13 +243,15 @@ Result<WeightPlan> WeightPlan::make(const gguf::File& file, const ModelConfig& c
       STOKER_TRY_STATUS(plan.add(file, name, {.vector = &vector}, {rows}, required));
     }
   }
-  weights.tied = weights.output.name.empty();
+  weights.tied = config.causal && weights.output.name.empty();
   if (weights.tied) weights.output = weights.embedding;
   weights.layers.resize(static_cast<size_t>(config.n_layers));
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
     STOKER_TRY_STATUS(plan.add_layer(file, config, layer, weights.layers[static_cast<size_t>(layer)]));
   }
-  plan.split_output();
+  const auto is_embedding = [&](const Slot& slot) { return slot.to.matrix == &weights.embedding; };
+  plan.embedding_ = std::find_if(plan.slots_.begin(), plan.slots_.end(), is_embedding)->tensor;
+  if (config.causal) plan.split_output();
   plan.find_units();
   STOKER_TRY_STATUS(plan.check_companions(file));
   STOKER_TRY_STATUS(plan.note_unused(file, config));
@@ -259,7 +262,6 @@ void WeightPlan::split_output() {
   const Matrix& whole = weights_->output;
   const Matrix* const read_to = weights_->tied ? &weights_->embedding : &weights_->output;
   const auto is = [](const Matrix* w) { return [w](const Slot& slot) { return slot.to.matrix == w; }; };
-  embedding_ = std::find_if(slots_.begin(), slots_.end(), is(&weights_->embedding))->tensor;
   uint64_t most = 0;
   for (const Unit& unit : units_of(*weights_)) most = std::max(most, unit.bytes());
   most = most == 0 ? kMostPartBytes : std::min(most / kPartsOfUnit, kMostPartBytes);
@@ -439,6 +441,7 @@ std::vector<WeightPlan::Piece> WeightPlan::place(std::byte* arena, const Residen
   }
   Matrix& output = weights_->output;
   const std::vector<Matrix>& parts = weights_->output_parts;
+  if (parts.empty()) return pieces;
   const bool there = std::all_of(parts.begin(), parts.end(), [](const Matrix& part) { return part.data != nullptr; });
   output.data = there ? parts[0].data : nullptr;
   if (weights_->tied) weights_->embedding.data = output.data;

@@ -17,13 +17,15 @@ const V* present(const V& v) {
   return v ? &v : nullptr;
 }
 
+bool is_gelu(Activation activation) { return activation == Activation::kGelu || activation == Activation::kGeluErf; }
+
 const char* name_of(Activation activation) {
   if (activation == Activation::kSitu) return "situ*up";
-  return activation == Activation::kGelu ? "gelu*up" : activation == Activation::kSilu ? "silu*up" : "clamped silu*up";
+  return is_gelu(activation) ? "gelu*up" : activation == Activation::kSilu ? "silu*up" : "clamped silu*up";
 }
 
 const char* name_of_plain(Activation activation) {
-  return activation == Activation::kGelu ? "gelu" : activation == Activation::kXielu ? "xielu" : "relu^2";
+  return is_gelu(activation) ? "gelu" : activation == Activation::kXielu ? "xielu" : "relu^2";
 }
 
 kernels::Xielu xielu_of(const XieluKeys& keys) {
@@ -43,6 +45,19 @@ Routing routing_of(const ModelConfig& config, const LayerWeights& w) {
           .group_best = config.group_best,
           .selection_bias = present(w.selection_bias),
           .expert_of_token = present(w.expert_of_token)};
+}
+
+/// What ALiBi takes from a head's scores: 2^(-8/n), its square and so on for the first n heads, the largest power of
+/// two; the others lie between these. Source: arXiv:2108.12409.
+std::vector<float> alibi_slopes(int64_t n_heads) {
+  int64_t n = 1;
+  while (2 * n <= n_heads) n *= 2;
+  std::vector<float> slopes;
+  for (int64_t head = 0; head < n_heads; ++head) {
+    const double step = head < n ? 8.0 * static_cast<double>(head + 1) : 4.0 * static_cast<double>(2 * (head - n) + 1);
+    slopes.push_back(static_cast<float>(math::pow(2, -step / static_cast<double>(n))));
+  }
+  return slopes;
 }
 
 void merge(Forms& into, Forms more) {
@@ -100,7 +115,9 @@ Forms PlanBuilder::forms_of(std::initializer_list<const Matrix*> matrices) const
 void PlanBuilder::begin() {
   Step& step = add(embed_step, "embed", -1);
   step.targets[0] = {.w = &weights_.embedding};  // looked up by row, not multiplied
-  step.positions = weights_.positions ? &weights_.positions : nullptr;
+  step.positions = present(weights_.positions);
+  step.token_types = present(weights_.token_types);
+  if (weights_.embedding_norm) stream_norm(weights_.embedding_norm, weights_.b_embedding_norm);
   if (weights_.layer_inputs) begin_layer_inputs();
 }
 
@@ -132,8 +149,17 @@ void PlanBuilder::end_layer(const LayerWeights& w, int64_t layer) {
   layer_scale_ = present(w.layer_scale);
 }
 
+void PlanBuilder::stream_norm(const Vector& gain, const Vector& bias) {
+  stream_gain_ = &gain;
+  stream_bias_ = present(bias);
+}
+
 void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms) {
   if (config_.n_streams > 1) return mixed_norm(gain, layer, forms);
+  if (stream_gain_ && gain) norm(nullptr, {}, layer, {});
+  const bool replaces = stream_gain_ != nullptr;
+  const Vector* stream_bias = std::exchange(stream_bias_, nullptr);
+  if (replaces) gain = std::exchange(stream_gain_, nullptr);
   const char* name = gain ? (branch_pending_ ? "add+norm" : "norm") : (branch_pending_ ? "add" : "quantize");
   Step& step = add(norm_step, name, layer);
   step.add_branch = std::exchange(branch_pending_, false);
@@ -144,8 +170,8 @@ void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Fo
   step.layer_scale = std::exchange(layer_scale_, nullptr);
   step.kept = std::exchange(kept_, {});
   step.gain = gain;
-  step.norm_bias = present(bias);
-  step.in = gain ? Buf::kNormed : Buf::kResidual;
+  step.norm_bias = replaces ? stream_bias : present(bias);
+  step.in = gain && !replaces ? Buf::kNormed : Buf::kResidual;
   step.k = config_.dim;
   step.forms = forms;
 }
@@ -223,6 +249,8 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   if (options.temperature) spec.temperature = config_.attn_temperature;
   spec.temperature_length = config_.rope_original_context;
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
+  spec.causal = config_.causal;
+  if (config_.alibi) spec.slopes = plan_.slopes.data();
 
   const bool of_mlp = options.parallel && !w.attn_norm;  // The one norm of the layer goes by its name.
   const bool parallel = options.beside && std::exchange(parallel_pending_, false);
@@ -258,6 +286,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   (options.parallel ? parallel_pending_ : branch_pending_) = true;
   (options.parallel ? parallel_bias_ : branch_bias_) = present(w.bo);
   if (options.post_norm) post_gain_ = &w.post_attn_norm;
+  if (options.stream_norm) stream_norm(w.attn_out_norm, w.b_attn_out_norm);
 }
 
 Step& PlanBuilder::gather(int64_t layer) {
@@ -298,6 +327,7 @@ void PlanBuilder::mlp_down(const LayerWeights& w, int64_t layer, const MlpOption
   branch_pending_ = true;
   branch_bias_ = present(w.b_down);
   if (options.post_norm) post_gain_ = &w.post_ffn_norm;
+  if (options.stream_norm) stream_norm(w.layer_out_norm, w.b_layer_out_norm);
 }
 
 void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options) {
@@ -376,7 +406,8 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
   MoeSpec spec = moe_spec(w);
   if (w.routed_down) return latent_experts(w, layer, spec, options.activation);
   if (w.shared_weight) spec.shared_weight_column = w.router.padded_out();
-  norm(&w.ffn_norm, w.b_ffn_norm, layer,
+  if (!options.pre_norm) spec.in = Buf::kResidual;
+  norm(options.pre_norm ? &w.ffn_norm : nullptr, w.b_ffn_norm, layer,
        forms_of({&w.router, &w.shared_weight, &w.expert_gate, &w.expert_up, &w.shared_gate, &w.shared_up}));
   product(spec.shared ? "router, shared gate up" : "router", layer, Buf::kNormed,
           {{&w.router, {Buf::kRouter, 0}},
@@ -386,6 +417,7 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
   route(w, layer, spec);
   if (spec.shared) shared_expert(w, layer, options.activation);
   experts(w, layer, spec, options.activation);
+  if (options.stream_norm) stream_norm(w.layer_out_norm, w.b_layer_out_norm);
 }
 
 /// Experts read and give rows of a smaller dimension than the model's: a matrix leads there, another one back.
@@ -431,10 +463,16 @@ void PlanBuilder::moe_beside_dense(const LayerWeights& w, int64_t layer, MoeOpti
 Status PlanBuilder::finish() {
   if (weights_.head_mix) mix_streams(weights_.head_mix, weights_.head_mix_base, weights_.head_mix_scale);
   if (weights_.output_score) read_kept({.score = &weights_.output_score, .n = config_.n_kept(config_.n_layers)});
-  norm(&weights_.output_norm, weights_.b_output_norm, -1, forms_of({&weights_.output}));
-  auto head = finder_.find(weights_.output, Buf::kBranch, 0);
-  if (!head) return std::move(head).error();
-  plan_.head = *head;
+  if (weights_.output_norm) {
+    norm(&weights_.output_norm, weights_.b_output_norm, -1, forms_of({&weights_.output}));
+  } else {  // The last layer's own, but of what is read from here: the residual has done its part.
+    static const Vector kNone;
+    const Vector* bias = std::exchange(stream_bias_, nullptr);
+    norm(std::exchange(stream_gain_, nullptr), bias ? *bias : kNone, -1, {});
+  }
+  if (weights_.output) {
+    STOKER_TRY(plan_.head, finder_.find(weights_.output, Buf::kBranch, 0));
+  }
   for (const Matrix& part : weights_.output_parts) {
     STOKER_TRY(const Target target, finder_.find(part, Buf::kBranch, 0));
     plan_.head_parts.push_back(target);
@@ -474,6 +512,7 @@ Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, Kerne
   plan.kv = KvLayout::of(config, kv_type);
   const bool own_rope = config.any_sliding() && (config.rope_swa_plain || config.rope_base_swa != config.rope_base);
   plan.ropes.resize(own_rope ? 2 : 1);
+  if (config.alibi) plan.slopes = alibi_slopes(config.n_heads.max());
   PlanBuilder builder(config, weights, finder, plan);
   builder.begin();
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {
@@ -500,7 +539,7 @@ std::string Plan::describe() const {
     if (step.n_targets == 0) out += str_cat(place(step), "\t", step.name, "\n");
     for (int i = 0; i < step.n_targets; ++i) product(place(step), step.name, step.targets[static_cast<size_t>(i)]);
   }
-  product("-", "head", head);
+  if (head.w) product("-", "head", head);
   return out;
 }
 

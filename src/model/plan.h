@@ -20,7 +20,7 @@ struct Exec;
 struct Step;
 using StepFn = void (*)(const Step&, Exec&, Worker&) noexcept;
 
-enum class Activation { kSilu, kGelu, kClampedSilu, kReluSquared, kXielu, kSitu };
+enum class Activation { kSilu, kGelu, kGeluErf, kClampedSilu, kReluSquared, kXielu, kSitu };
 
 /// Row buffers of a forward pass, f32.
 enum class Buf {
@@ -85,11 +85,13 @@ struct AttentionSpec {
   bool values_in_keys = false;                       ///< V is the first v_dim dimensions of K.
   const Vector *bq = nullptr, *bk = nullptr, *bv = nullptr, *bqkv = nullptr, *q_norm = nullptr, *k_norm = nullptr;
   const Vector* sinks = nullptr;
-  bool stores = true;           ///< Otherwise K and V are another layer's.
-  bool values_of_keys = false;  ///< V is what K is before its norm and rotation.
-  bool value_norm = false;      ///< Of each head of V, without a gain.
-  bool late_norm = false;       ///< q_norm and k_norm come after the rotation.
-  float value_scale = 0;        ///< Multiplies values; 0: none.
+  bool causal = true;             ///< Otherwise a query sees all positions, or those half a window away.
+  const float* slopes = nullptr;  ///< [n_heads]: ALiBi.
+  bool stores = true;             ///< Otherwise K and V are another layer's.
+  bool values_of_keys = false;    ///< V is what K is before its norm and rotation.
+  bool value_norm = false;        ///< Of each head of V, without a gain.
+  bool late_norm = false;         ///< q_norm and k_norm come after the rotation.
+  float value_scale = 0;          ///< Multiplies values; 0: none.
   float temperature = 0;  ///< Queries at position p times 1 + temperature * log(1 + floor(p / temperature_length)).
   int64_t temperature_length = 0;
   KvLayout::Layer kv;
@@ -231,9 +233,9 @@ struct Step {
   int64_t in_column = 0;    ///< From here on; of quantize_step only.
   int64_t k = 0;            ///< Values per row of `in`.
   Forms forms{};
-  const Vector* gain = nullptr;  ///< Norm before the next products; null: none, they take the residual itself.
-  const Vector* norm_bias = nullptr;
-  bool add_branch = false;  ///< First: residual += branch (+ bias, normed by post_gain).
+  const Vector* gain = nullptr;       ///< Norm before the next products; null: none, they take the residual itself.
+  const Vector* norm_bias = nullptr;  ///< Where `in` is the residual, its norm takes its place.
+  bool add_branch = false;            ///< First: residual += branch (+ bias, normed by post_gain).
   KeptSpec kept{};
   bool add_parallel = false;  ///< Before that: residual += parallel (+ bias).
   const Vector *branch_bias = nullptr, *parallel_bias = nullptr;
@@ -258,7 +260,8 @@ struct Step {
   const Vector *gate_bias = nullptr, *up_bias = nullptr;
   MoeSpec moe{};
   const Matrix* layer_inputs = nullptr;  ///< Of the layers' own inputs: the table of what is looked up.
-  const Matrix* positions = nullptr;     ///< Of the embedding: a row for each position, which is added.
+  const Matrix* positions = nullptr;     ///< Of the embedding: a row for each position, which is added,
+  const Matrix* token_types = nullptr;   ///< and the first row of this.
 };
 
 /// What the blocks of experts of all layers need together.
@@ -274,11 +277,12 @@ struct Plan {
   const kernels::Table* table = nullptr;
   void (*norm)(const float* x, const float* gain, float eps, int64_t n, float* y) noexcept = nullptr;
   std::vector<RopeTable> ropes;
+  std::vector<float> slopes;  ///< AttentionSpec::slopes.
   std::vector<Step> steps;
   std::vector<size_t> expert_steps;  ///< Those that take all rows of a call at once; the others go by chunks of rows.
   size_t n_steps_to_gather = 0;      ///< The steps before that from which on only rows with outputs are in flight.
   size_t n_steps_to_store = 0;       ///< The steps that a call without outputs runs: up to the last layer's K and V.
-  Target head;                       ///< The output matrix.
+  Target head;                       ///< The output matrix; without a matrix where the model has none.
   std::vector<Target> head_parts;    ///< The same as Weights::output_parts, of which some may be streamed.
   const Vector* output_bias = nullptr;
   KvLayout kv;
@@ -319,6 +323,7 @@ struct AttentionOptions {
   bool temperature = false;    ///< Queries grow with the position (ModelConfig::attn_temperature).
   bool value_norm = false;     ///< Norm of each head of V, without a gain.
   bool post_norm = false;      ///< Norm of the block's output before it is added.
+  bool stream_norm = false;    ///< Norm of all that goes on, once the output has been added.
   bool gated = false;          ///< The output of each head is multiplied by a sigmoid, which comes out of wq.
   bool beside = false;         ///< Reads what the block before it has read, not what that adds (scan).
   bool sinks = false;          ///< A logit per head that takes part in the softmax and has no value.
@@ -330,10 +335,13 @@ struct MlpOptions {
   Activation activation = Activation::kSilu;
   bool pre_norm = true;
   bool post_norm = false;
+  bool stream_norm = false;
 };
 
 struct MoeOptions {
   Activation activation = Activation::kSilu;
+  bool pre_norm = true;
+  bool stream_norm = false;
 };
 
 /// Composes the steps of a model. An architecture calls one method per block of a layer, in order.
@@ -387,6 +395,7 @@ class PlanBuilder {
   /// The norm before a block, which also adds what the block before has left in Buf::kBranch.
   /// Without a gain there is no norm.
   void norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms);
+  void stream_norm(const Vector& gain, const Vector& bias);
   void mixed_norm(const Vector* gain, int64_t layer, Forms forms);
   void mlp_norm(const LayerWeights& w, int64_t layer, const MlpOptions& options, Forms forms);
   void mlp_down(const LayerWeights& w, int64_t layer, const MlpOptions& options);
@@ -431,6 +440,7 @@ class PlanBuilder {
   bool branch_pending_ = false, parallel_pending_ = false;
   const Vector *branch_bias_ = nullptr, *parallel_bias_ = nullptr;
   const Vector *post_gain_ = nullptr, *layer_scale_ = nullptr;
+  const Vector *stream_gain_ = nullptr, *stream_bias_ = nullptr;  ///< Norm of the residual that is due.
 };
 
 /// Builds the plan of a model whose weights need not have been read yet. kUnsupported: names the tensor.

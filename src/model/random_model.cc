@@ -47,6 +47,7 @@ class RandomModelWriter {
     for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
       for (const TensorSpec& spec : config_.arch->tensors) {
         if (is_optional(spec.need) || !may_have(spec, config_, layer)) continue;
+        if (spec.need == Need::kWithGate) continue;  // It has the form without.
         const bool stacked = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||
                              std::holds_alternative<ExpertVector LayerWeights::*>(spec.slot);
         const bool matrix = std::holds_alternative<ExpertMatrix LayerWeights::*>(spec.slot) ||

@@ -56,6 +56,8 @@ struct LayerWeights {
   Vector input_norm;
   Vector layer_scale;  ///< One value, which multiplies all that goes on from the layer.
   Vector b_attn_norm, b_ffn_norm;
+  Vector attn_out_norm, b_attn_out_norm;    ///< Of all that goes on, once attention has been added,
+  Vector layer_out_norm, b_layer_out_norm;  ///< and once the feed-forward has.
   Matrix wq, wk, wv, wqkv, wo;
   Vector bq, bk, bv, bqkv, bo;
   Vector q_norm, k_norm, sinks;
@@ -106,7 +108,10 @@ struct LayerWeights {
 };
 
 struct Weights {
-  Matrix embedding;         ///< [n_vocab, dim]
+  Matrix embedding;    ///< [n_vocab, dim]
+  Matrix token_types;  ///< [types, dim]: of kinds of text, of which the first is added to all embeddings.
+  Vector embedding_norm, b_embedding_norm;  ///< Of the sum of these.
+  Matrix dense_2, dense_3;                  ///< What a pooled vector goes through.
   Matrix positions;         ///< [context_length, dim]: added to the embeddings, where the family has them.
   Matrix layer_inputs;      ///< [n_vocab, layers * width]: looked up by token, for each layer.
   Matrix layer_input_proj;  ///< [layers * width, dim]: the same out of the embedding.

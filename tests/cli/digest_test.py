@@ -11,6 +11,7 @@ They show drift and are no reference: that the logits are right, tests/model/gol
 import argparse
 import concurrent.futures
 import fnmatch
+import json
 import os
 import pathlib
 import shlex
@@ -39,13 +40,22 @@ SHORT = (
     # Several residuals, experts of their own dimension.
     "kimi-k3 "
     # Layers without a state, experts without a gate; both kinds of state in a layer.
-    "nemotron_h_moe falcon-h1"
+    "nemotron_h_moe falcon-h1 "
+    # Vectors of texts: norms behind the blocks, distances, windows to both sides, dense layers.
+    "bert-q8_0 nomic-bert nomic-bert-moe jina-bert-v2 modern-bert gemma-embedding"
 ).split()
 
 
 def digest(command, model, name):
-    args = [*command, "perplexity", "-m", str(model), "--tokens", str(GOLDEN / "tiny" / f"{name}.json"), "--digest"]
-    done = subprocess.run(args, capture_output=True, text=True)
+    """Of logits, or of the vectors of a model that gives these."""
+    vectors = GOLDEN / "vectors" / f"{name}.json"
+    if vectors.exists():
+        lists = json.dumps([text["tokens"] for text in json.loads(vectors.read_text("utf-8"))["texts"]])
+        args = [*command, "embed", "-m", str(model), "--tokens", "-", "--digest"]
+    else:
+        lists = None
+        args = [*command, "perplexity", "-m", str(model), "--tokens", str(GOLDEN / "tiny" / f"{name}.json"), "--digest"]
+    done = subprocess.run(args, capture_output=True, text=True, input=lists)
     lines = [line for line in done.stderr.splitlines() if line.startswith("digest: ")]
     if done.returncode != 0 or len(lines) != 1:
         return f"exit {done.returncode}: {done.stderr.strip()}"
@@ -58,7 +68,7 @@ def recorded():
 
 
 def record(found):
-    head = "# XXH3-64 of all logits of each tiny model over its golden tokens, f16 KV. made_by: tests/cli/digest_test.py --record\n"
+    head = "# XXH3-64 of all logits, or vectors, of each tiny model over its golden tokens, f16 KV. made_by: tests/cli/digest_test.py --record\n"
     DIGESTS.write_text(head + "".join(f"{name} {value}\n" for name, value in sorted(found.items())), "utf-8")
 
 
@@ -72,7 +82,7 @@ def main():
     parser.add_argument("--record", action="store_true")
     args = parser.parse_args()
 
-    names = sorted({path.stem for path in (GOLDEN / "tiny").glob("*.json")})
+    names = sorted({path.stem for folder in ("tiny", "vectors") for path in (GOLDEN / folder).glob("*.json")})
     if args.short:
         names = [name for name in names if name in SHORT]
         assert len(names) == len(SHORT), set(SHORT) - set(names)

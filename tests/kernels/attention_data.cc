@@ -130,7 +130,9 @@ std::vector<float> run_attention(const Table& table, const KvPages& kv, const st
                     .out = out.data() + i * v_dim,
                     .begin = query.begin,
                     .end = query.end,
-                    .sink = query.has_sink ? &query.sink : nullptr});
+                    .sink = query.has_sink ? &query.sink : nullptr,
+                    .slope = query.slope,
+                    .position = query.position});
   }
   Scratch scratch(attention_scratch_bytes(shape.k_dim, shape.v_dim, shape.values_in_keys));
   for (size_t first = 0; first < list.size(); first += static_cast<size_t>(group)) {
@@ -162,8 +164,8 @@ std::vector<float> run_in_parts(const Table& table, const KvPages& kv, const std
   std::vector<AttentionQuery> list;
   for (size_t i = 0; i < queries.size(); ++i) {
     const Query& query = queries[i];
-    list.push_back(
-        {query.q.data(), out.data() + i * v_dim, query.begin, query.end, query.has_sink ? &query.sink : nullptr});
+    list.push_back({query.q.data(), out.data() + i * v_dim, query.begin, query.end,
+                    query.has_sink ? &query.sink : nullptr, query.slope, query.position});
   }
   const int64_t first = queries.front().begin / kTilePositions;
   const int64_t end = (queries.back().end + kTilePositions - 1) / kTilePositions;

@@ -56,6 +56,8 @@ struct Query {
   int64_t begin = 0, end = 0;
   bool has_sink = false;
   float sink = 0;
+  float slope = 0;  ///< Of the distance to `position`.
+  int64_t position = 0;
 };
 
 /// `n` heads of the token at `end - 1`; with `sinks` about every third has one.

@@ -101,6 +101,39 @@ TEST(Attention, QueriesThatSeeUnrelatedPlaces) {
   }
 }
 
+// The distance is from positions on both sides, in this tile and in others.
+TEST(Attention, DistancesSameBits) {
+  const int groups[] = {1, 3, 16};
+  for (const HeadShape& shape : every_type(32, 32)) {
+    KvPages kv(shape, 200);
+    ASSERT_TRUE(kv.store(scalar_table(), 0, 200));
+    std::vector<Query> queries = heads(shape, 16, 0, 200, 5);
+    for (size_t i = 0; i < queries.size(); ++i) {
+      queries[i].slope = i % 4 == 3 ? 0.0f : 0.5f / static_cast<float>(i + 1);
+      queries[i].position = static_cast<int64_t>(i * 13);
+    }
+    expect_scalar_bits(kv, queries, {}, groups);
+    expect_scalar_bits(kv, queries, {.softcap = 9.0f}, groups);
+    const auto expected = bits(run_attention(scalar_table(), kv, queries, {}, 1));
+    for (const Table* table : runnable_tables())
+      ASSERT_EQ(bits(run_in_parts(*table, kv, queries, {}, 1, 1)), expected) << isa_name(table->isa) << name_of(shape);
+  }
+}
+
+// So steep that a query takes the value of its own position.
+TEST(Attention, ASteepSlopeLeavesOnlyTheQuerysOwnPosition) {
+  const HeadShape shape{KvType::kF32, 16, 16};
+  KvPages kv(shape, 128);
+  ASSERT_TRUE(kv.store(scalar_table(), 0, 128));
+  std::vector<Query> queries = heads(shape, 1, 0, 128, 5);
+  queries[0].slope = 1000;
+  for (const int64_t position : {0, 63, 64, 100}) {
+    queries[0].position = position;
+    const auto out = run_attention(scalar_table(), kv, queries, {}, 1);
+    for (size_t d = 0; d < 16; ++d) EXPECT_FLOAT_EQ(out[d], kv.v[static_cast<size_t>(position) * 16 + d]) << position;
+  }
+}
+
 TEST(Attention, PartsMergedLaterGiveTheSameBits) {
   for (KvType type : kTypes) {
     for (const HeadShape& shape : {HeadShape{type, 32, 40}, {type, 56, 48, true}}) {

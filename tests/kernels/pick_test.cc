@@ -49,7 +49,8 @@ TEST(Pick, NoEntryIsMissing) {
     }
     EXPECT_TRUE(table->quantize_a256 && table->quantize_a32);
     EXPECT_TRUE(table->rms_norm && table->add && table->mul && table->scale && table->silu_mul && table->gelu_mul);
-    EXPECT_TRUE(table->layer_norm && table->gelu && table->relu_squared && table->xielu);
+    EXPECT_TRUE(table->layer_norm && table->gelu && table->gelu_erf && table->gelu_erf_mul && table->relu_squared &&
+                table->xielu);
     EXPECT_TRUE(table->clamped_silu_mul && table->add_scaled);
     EXPECT_TRUE(table->sigmoid && table->sigmoid_mul && table->softplus && table->exp_mul);
     EXPECT_TRUE(table->convolve && table->recur);

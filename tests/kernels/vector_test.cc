@@ -91,12 +91,14 @@ TEST(Vector, GatesSameBits) {
   const std::vector<float> up = odd_values(2880, 7, true);
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.silu_mul(x, up.data(), n, y); });
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu_mul(x, up.data(), n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu_erf_mul(x, up.data(), n, y); });
   expect_scalar_bits(
       [&](const Table& t, const float* x, float* y, int64_t n) { t.clamped_silu_mul(x, up.data(), n, y); });
 }
 
 TEST(Vector, ActivationsSameBits) {
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu(x, n, y); });
+  expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.gelu_erf(x, n, y); });
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.relu_squared(x, n, y); });
   const Xielu p{.alpha_p = 0.8f, .alpha_n = 1.1f, .beta = 0.5f, .eps = -1e-6f};
   expect_scalar_bits([&](const Table& t, const float* x, float* y, int64_t n) { t.xielu(x, p, n, y); });
@@ -257,6 +259,13 @@ TEST(Vector, CloseToDouble) {
   std::vector<float> gelu(count);
   table.gelu(x.data(), n, gelu.data());
   for (size_t i = 0; i < count; ++i) EXPECT_EQ(gelu[i] * gain[i], y[i]);
+  table.gelu_erf_mul(x.data(), gain.data(), n, y.data());
+  table.gelu_erf(x.data(), n, gelu.data());
+  for (size_t i = 0; i < count; ++i) {
+    const double v = x[i], want = 0.5 * v * std::erfc(-v / std::sqrt(2.0));
+    EXPECT_NEAR(gelu[i], want, 1e-6 * std::abs(want) + 4e-7);
+    EXPECT_EQ(gelu[i] * gain[i], y[i]);
+  }
   table.relu_squared(x.data(), n, y.data());
   for (size_t i = 0; i < count; ++i) EXPECT_EQ(y[i], x[i] > 0 ? x[i] * x[i] : 0.0f);
   const Xielu p{.alpha_p = 0.8f, .alpha_n = 1.1f, .beta = 0.5f, .eps = -1e-6f};
@@ -303,6 +312,8 @@ TEST(Vector, NaNComesThrough) {
     table->clamped_silu_mul(x.data(), one.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->gelu(x.data(), 3, y.data());
+    EXPECT_TRUE(std::isnan(y[1]));
+    table->gelu_erf(x.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));
     table->relu_squared(x.data(), 3, y.data());
     EXPECT_TRUE(std::isnan(y[1]));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "base/f16.h"
@@ -88,6 +89,13 @@ float score(const AttentionArgs& a, const float* q, int64_t tile, int p) {
   return a.softcap > 0.0f ? a.softcap * tanh(scaled * (1.0f / a.softcap)) : scaled;
 }
 
+/// Less what ALiBi takes for the distance.
+float with_distance(const AttentionQuery& query, int64_t tile, int p, float score) {
+  if (query.slope == 0.0f) return score;
+  const auto distance = static_cast<float>(std::abs(tile * kTile + p - query.position));
+  return std::fma(-query.slope, distance, score);
+}
+
 /// Dimension `d` of V at position `p`.
 template <KvType kType>
 float value(const AttentionArgs& a, int64_t tile, int d, int p) {
@@ -125,7 +133,7 @@ void add_tile(const AttentionArgs& a, const AttentionQuery& query, int64_t tile,
   float weights[kTile] = {};
   float max = -std::numeric_limits<float>::infinity();
   for (int p = seen.begin; p < seen.end; ++p) {
-    weights[p] = score<kType>(a, query.q, tile, p);
+    weights[p] = with_distance(query, tile, p, score<kType>(a, query.q, tile, p));
     max = weights[p] > max ? weights[p] : max;
   }
   float lanes[16] = {};

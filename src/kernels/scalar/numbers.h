@@ -49,5 +49,6 @@ inline float tanh(float x) { return x != x ? x : math::tanh_f32(x); }
 inline float silu(float x) { return math::silu_f32(x); }
 inline float softplus(float x) { return x != x ? x : math::softplus_f32(x); }
 inline float gelu(float x) { return math::gelu_f32(x); }
+inline float gelu_erf(float x) { return math::gelu_erf_f32(x); }
 
 }  // namespace stoker::kernels::scalar

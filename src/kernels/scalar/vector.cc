@@ -52,6 +52,14 @@ void gelu(const float* x, int64_t n, float* y) noexcept {
   for (int64_t i = 0; i < n; ++i) y[i] = gelu(x[i]);
 }
 
+void gelu_erf_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = gelu_erf(gate[i]) * up[i];
+}
+
+void gelu_erf(const float* x, int64_t n, float* y) noexcept {
+  for (int64_t i = 0; i < n; ++i) y[i] = gelu_erf(x[i]);
+}
+
 void relu_squared(const float* x, int64_t n, float* y) noexcept {
   for (int64_t i = 0; i < n; ++i) {
     const float positive = 0.0f > x[i] ? 0.0f : x[i];  // A value that is not a number goes through.

@@ -22,11 +22,14 @@ inline bool find_seen(const Work& w, int64_t t, Range* all) {
 }
 
 template <bool kBf16>
-inline void weights_of_tile(const Work& w, const SoftmaxArgs& softmax) {
+inline void weights_of_tile(const Work& w, int64_t t, const SoftmaxArgs& softmax) {
   MergeStats& stats = *w.stats;
   for (int i = 0; i < w.args.n_queries; ++i) {
     if (stats.seen[i].begin < stats.seen[i].end) {
-      softmax_tile<kBf16>(softmax, stats.seen[i], w.scores + i * kTile, stats.tile_max + i, stats.tile_sum + i);
+      const AttentionQuery& query = w.args.queries[i];
+      const Distance distance = {query.slope, static_cast<float>(query.position - t * kTile)};
+      softmax_tile<kBf16>(softmax, distance, stats.seen[i], w.scores + i * kTile, stats.tile_max + i,
+                          stats.tile_sum + i);
     } else {
       stats.tile_max[i] = kLowest;
       stats.tile_sum[i] = 0.0f;
@@ -138,7 +141,7 @@ inline void attend(const AttentionArgs& a) {
     const bool more = t + 1 < tiles.end && a.pages[t + 1] != nullptr;
     tile.next_k = more ? a.pages[t + 1] + a.k_offset : tile.k;
     Kernels::scores(w, tile);
-    weights_of_tile<Kernels::kBf16>(w, softmax);
+    weights_of_tile<Kernels::kBf16>(w, t, softmax);
     Kernels::values(w, tile);
   }
   if (a.parts == nullptr) return finish(stats, totals);

@@ -342,7 +342,7 @@ inline void attend_latent(const AttentionArgs& a) {
       gather_tile<Cache>(w, t, tile.seen.end, latent.tile);
     }
     latent.scores(tile);
-    weights_of_tile<Latent<Cache>::kBf16>(w, softmax);
+    weights_of_tile<Latent<Cache>::kBf16>(w, t, softmax);
     latent.values(tile);
   }
   latent.turn_out();

@@ -16,9 +16,19 @@ struct SoftmaxArgs {
   float inverse_cap;
 };
 
+/// ALiBi: how far each position of the tile is from the query's, at `at` from the first one, times slope.
+struct Distance {
+  float slope, at;
+};
+alignas(64) constexpr float kPositions[kTile] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                                 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+                                                 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+                                                 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+
 /// Turns the 64 scores of a query into weights relative to their maximum; unseen positions weigh 0.
 template <bool kBf16>
-STOKER_INLINE void softmax_tile(const SoftmaxArgs& args, Range seen, float* scores, float* tile_max, float* tile_sum) {
+STOKER_INLINE void softmax_tile(const SoftmaxArgs& args, Distance distance, Range seen, float* scores, float* tile_max,
+                                float* tile_sum) {
   constexpr int kVectors = kTile / kWidth, kLaneVectors = 16 / kWidth;
   const bool whole = seen.begin == 0 && seen.end == kTile;
   const Floats lowest = floats(-__builtin_inff());
@@ -27,6 +37,12 @@ STOKER_INLINE void softmax_tile(const SoftmaxArgs& args, Range seen, float* scor
   if (args.cap > 0.0f) {
     STOKER_UNROLL for (int b = 0; b < kVectors; ++b) {
       s[b] = mul(floats(args.cap), tanh(mul(s[b], floats(args.inverse_cap))));
+    }
+  }
+  if (distance.slope != 0.0f) {
+    STOKER_UNROLL for (int b = 0; b < kVectors; ++b) {
+      const Floats away = magnitude(sub(load_floats(kPositions + kWidth * b), floats(distance.at)));
+      s[b] = fma(floats(-distance.slope), away, s[b]);
     }
   }
   if (!whole) {

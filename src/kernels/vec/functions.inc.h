@@ -12,6 +12,8 @@ void scale(const float* x, float s, int64_t n, float* y) noexcept;
 void silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
 void gelu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
 void gelu(const float* x, int64_t n, float* y) noexcept;
+void gelu_erf_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;
+void gelu_erf(const float* x, int64_t n, float* y) noexcept;
 void relu_squared(const float* x, int64_t n, float* y) noexcept;
 void xielu(const float* x, const Xielu& p, int64_t n, float* y) noexcept;
 void clamped_silu_mul(const float* gate, const float* up, int64_t n, float* y) noexcept;

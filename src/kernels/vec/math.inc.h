@@ -44,3 +44,11 @@ STOKER_INLINE Floats gelu(Floats x) {
   const Floats v = mul(u, fma(floats(0.044715f), mul(x, x), floats(1.0f)));
   return div(x, add(floats(1.0f), exp(negate(add(v, v)))));
 }
+
+STOKER_INLINE Floats gelu_erf(Floats x) {
+  const Floats t = div(floats(1.0f), fma(floats(0.3f), magnitude(x), floats(1.0f)));
+  const Floats p = horner(t, floats(0.0360367708f), -0.158715427f, 0.208967477f, -0.0560983196f, 0.129844591f,
+                          0.0995227396f, 0.120816939f, 0.119625166f);
+  const Floats q = mul(mul(t, p), exp(mul(floats(-0.5f), mul(x, x))));
+  return mul(x, select_less(x, floats(0.0f), q, sub(floats(1.0f), q)));
+}

@@ -42,6 +42,14 @@ void gelu(const float* x, int64_t n, float* y) noexcept {
   map(x, x, n, y, [](Floats v, Floats) { return gelu(v); });
 }
 
+void gelu_erf_mul(const float* gate, const float* up, int64_t n, float* y) noexcept {
+  map(gate, up, n, y, [](Floats g, Floats u) { return mul(gelu_erf(g), u); });
+}
+
+void gelu_erf(const float* x, int64_t n, float* y) noexcept {
+  map(x, x, n, y, [](Floats v, Floats) { return gelu_erf(v); });
+}
+
 void relu_squared(const float* x, int64_t n, float* y) noexcept {
   map(x, x, n, y, [](Floats v, Floats) {
     v = max(floats(0.0f), v);

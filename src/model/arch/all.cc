@@ -16,6 +16,9 @@ extern const Arch kArcee;
 namespace bailingmoe {
 extern const Arch kBailingMoe, kBailingMoe2;
 }
+namespace bert {
+extern const Arch kBert, kJinaBert2, kNomicBert, kNomicBertMoe;
+}
 namespace chatglm {
 extern const Arch kChatGlm;
 }
@@ -47,7 +50,7 @@ namespace falcon_h1 {
 extern const Arch kFalconH1;
 }
 namespace gemma {
-extern const Arch kGemma, kGemma2, kGemma3;
+extern const Arch kGemma, kGemma2, kGemma3, kGemmaEmbedding;
 }
 namespace gemma4 {
 extern const Arch kGemma4;
@@ -103,6 +106,9 @@ extern const Arch kMinimaxM2;
 namespace mistral3 {
 extern const Arch kMistral3;
 }
+namespace modern_bert {
+extern const Arch kModernBert;
+}
 namespace nemotron_h {
 extern const Arch kNemotronH, kNemotronHMoe;
 }
@@ -152,6 +158,7 @@ constexpr const Arch* kArchs[] = {&apertus::kApertus,
                                   &internlm2::kBaichuan,
                                   &bailingmoe::kBailingMoe,
                                   &bailingmoe::kBailingMoe2,
+                                  &bert::kBert,
                                   &chatglm::kChatGlm,
                                   &gpt::kCodeShell,
                                   &cohere::kCohere2,
@@ -172,6 +179,7 @@ constexpr const Arch* kArchs[] = {&apertus::kApertus,
                                   &gemma::kGemma2,
                                   &gemma::kGemma3,
                                   &gemma4::kGemma4,
+                                  &gemma::kGemmaEmbedding,
                                   &glm4::kGlm4,
                                   &glm4_moe::kGlm4Moe,
                                   &glm_dsa::kGlmDsa,
@@ -185,6 +193,7 @@ constexpr const Arch* kArchs[] = {&apertus::kApertus,
                                   &hunyuan::kHunyuanDense,
                                   &hunyuan::kHunyuanMoe,
                                   &internlm2::kInternLm2,
+                                  &bert::kJinaBert2,
                                   &kimi_k3::kKimiK3,
                                   &kimi_linear::kKimiLinear,
                                   &lfm2::kLfm2,
@@ -195,9 +204,12 @@ constexpr const Arch* kArchs[] = {&apertus::kApertus,
                                   &minimax_m2::kMinimaxM2,
                                   &mistral3::kMistral3,
                                   &deepseek2::kMistral4,
+                                  &modern_bert::kModernBert,
                                   &gpt::kNemotron,
                                   &nemotron_h::kNemotronH,
                                   &nemotron_h::kNemotronHMoe,
+                                  &bert::kNomicBert,
+                                  &bert::kNomicBertMoe,
                                   &olmo2::kOlmo2,
                                   &olmoe::kOlmoe,
                                   &stablelm::kOrion,
@@ -444,6 +456,12 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.n_kv_heads[layer];
     case Dim::kContext:
       return config.context_length;
+    case Dim::kTokenTypes:
+      return config.n_token_types;
+    case Dim::kDense2:
+      return config.dense_2_dim;
+    case Dim::kDense3:
+      return config.dense_3_dim;
     case Dim::kExperts:
       return config.n_experts;
     case Dim::kExpertFf:

@@ -117,6 +117,9 @@ enum class Dim {
   kGroupOut,    ///< Outputs of the heads of a group.
   kUsedExperts,
   kOne,
+  kTokenTypes,
+  kDense2,
+  kDense3,
 };
 
 enum class Need {
@@ -142,6 +145,9 @@ enum class Need {
   kCompressed,            ///< Required in a layer with compressed rows, unknown in others.
   kHashed,                ///< Required in a layer whose experts are looked up by token: the numbers of experts, I32.
   kUnhashed,              ///< Required in a layer whose experts are not, unknown in the former.
+  kAfterFirst,            ///< Required but in the first layer, which may not have it.
+  kUnlessGate,            ///< Required unless ffn_gate is there: it holds the rows of gate, then those of up.
+  kWithGate,              ///< Required if ffn_gate is there, and unknown otherwise.
   kUnlessStateIn,         ///< Required unless ssm_in is there.
 };
 
@@ -219,6 +225,7 @@ constexpr std::string_view fused_form(Need need) {
   return need == Need::kUnlessFused          ? "attn_qkv.weight"
          : need == Need::kUnlessJoined       ? "attn_kv_b.weight"
          : need == Need::kUnlessStateIn      ? "ssm_in.weight"
+         : need == Need::kUnlessGate         ? "ffn_gate.weight"
          : need == Need::kExpertsUnlessFused ? "ffn_gate_up_exps.weight"
                                              : "";
 }
@@ -234,6 +241,7 @@ constexpr bool is_of_own_kv(Need need) { return need == Need::kOwnKv || need == 
 /// Whether `layer` may have a tensor of this kind, the fused ones aside.
 inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   if (need == Need::kHeadGains) return config.head_gains;
+  if (need == Need::kAfterFirst) return layer > 0;
   if (is_of_own_kv(need)) return config.kv_layer(layer) == layer;
   if (need == Need::kScored) return config.kept_interval > 0;
   if (is_of_routed_latent(need)) return config.has_experts(layer) && config.expert_latent_dim > 0;

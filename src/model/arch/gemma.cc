@@ -3,6 +3,7 @@
 // Gemma 2 caps scores and logits; Gemma 3 norms each q and k head instead and rotates sliding layers with a base of
 // their own. Norm gains in the files include the 1 of the original's (1 + w). Sources: Gemma 2 (arXiv:2408.00118),
 // Gemma 3 (arXiv:2503.19786).
+#include "base/str_cat.h"
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
@@ -52,6 +53,20 @@ constexpr KeySpec kGemma3Keys[] = {
     {.key = "rope.freq_base_swa", .field = &ModelConfig::rope_base_swa, .min = 1e-3, .max = 1e15},
 };
 
+// EmbeddingGemma: queries see both sides, and what is pooled may go through two matrices.
+constexpr KeySpec kGemmaEmbeddingKeys[] = {
+    {.key = "attention.sliding_window", .field = &ModelConfig::window, .min = 0, .max = 1 << 30},
+    {.key = "rope.freq_base_swa", .field = &ModelConfig::rope_base_swa, .min = 1e-3, .max = 1e15},
+    {.key = "dense_2_feat_out", .field = &ModelConfig::dense_2_dim, .min = 0, .max = 1 << 24},
+    {.key = "dense_3_feat_in", .field = &ModelConfig::dense_3_dim, .min = 0, .max = 1 << 24},
+};
+constexpr GlobalTensorSpec kGemmaEmbeddingGlobals[] = {
+    {"token_embd.weight", &Weights::embedding, Dim::kVocab},
+    {"output_norm.weight", &Weights::output_norm, Dim::kModel},
+    {"dense_2.weight", &Weights::dense_2, Dim::kDense2, Dim::kModel, Need::kOptional},
+    {"dense_3.weight", &Weights::dense_3, Dim::kModel, Dim::kDense3, Need::kOptional},
+};
+
 void gemma_defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kHalves; }
 void gemma2_defaults(ModelConfig& config) {
   config.rope_pairs = RopePairs::kHalves;
@@ -68,6 +83,11 @@ void gemma3_defaults(ModelConfig& config) {
   config.rope_swa_plain = true;
 }
 
+void gemma_embedding_defaults(ModelConfig& config) {
+  gemma3_defaults(config);
+  config.causal = false;
+}
+
 /// The 27B models scale scores by the model dimension per head instead of the head dimension; no key says so, their
 /// number of layers does.
 Status finish_with(ModelConfig& config, int64_t layers_of_27b) {
@@ -80,6 +100,14 @@ Status finish_with(ModelConfig& config, int64_t layers_of_27b) {
 Status gemma_finish(ModelConfig& config) { return finish_with(config, 0); }
 Status gemma2_finish(ModelConfig& config) { return finish_with(config, 46); }
 Status gemma3_finish(ModelConfig& config) { return finish_with(config, 62); }
+
+Status gemma_embedding_finish(ModelConfig& config) {
+  if (config.dense_2_dim != config.dense_3_dim) {
+    return Error{ErrorCode::kCorrupt, str_cat("keys dense_2_feat_out and dense_3_feat_in are ", config.dense_2_dim,
+                                              " and ", config.dense_3_dim, ", wanted the same")};
+  }
+  return finish_with(config, 0);
+}
 
 void gemma_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   plan.attention(w, layer, {});
@@ -96,7 +124,7 @@ void gemma3_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
-extern const Arch kGemma, kGemma2, kGemma3;
+extern const Arch kGemma, kGemma2, kGemma3, kGemmaEmbedding;
 const Arch kGemma{.name = "gemma",
                   .keys = {},
                   .tensors = kGemmaTensors,
@@ -118,5 +146,12 @@ const Arch kGemma3{.name = "gemma3",
                    .defaults = gemma3_defaults,
                    .finish = gemma3_finish,
                    .build_layer = gemma3_layer};
+const Arch kGemmaEmbedding{.name = "gemma-embedding",
+                           .keys = kGemmaEmbeddingKeys,
+                           .tensors = kGemma3Tensors,
+                           .globals = kGemmaEmbeddingGlobals,
+                           .defaults = gemma_embedding_defaults,
+                           .finish = gemma_embedding_finish,
+                           .build_layer = gemma3_layer};
 
 }  // namespace stoker::model::gemma

@@ -133,10 +133,9 @@ AttentionCall AttentionCalls::at(int64_t index) const noexcept {
 }
 
 Range AttentionCall::tiles(const AttentionSpec& spec) const noexcept {
-  const int64_t first = span->position0 + tokens.begin + 1;
-  int64_t end = span->position0 + tokens.end;
+  const int64_t begin = seen_by(spec, span->position0 + tokens.begin, span->length).begin;
+  int64_t end = seen_by(spec, span->position0 + tokens.end - 1, span->length).end;
   if (spec.most_seen > 0) end = std::min(end, spec.most_seen);
-  const int64_t begin = spec.window ? std::max<int64_t>(0, first - spec.window) : 0;
   return {begin / kTilePositions, (end + kTilePositions - 1) / kTilePositions};
 }
 
@@ -147,18 +146,20 @@ kernels::AttentionArgs QueryList::fill(const Step& step, const Exec& exec, const
   const int32_t* selected = nullptr;
   for (int64_t i = call.tokens.begin; i < call.tokens.end; ++i) {
     const int64_t position = call.span->position0 + i;
-    int64_t end = position + 1;
+    Range seen = seen_by(a, position, call.span->length);
     if (a.most_seen > 0) {
-      end = std::min(end, a.most_seen);
+      seen.end = std::min(seen.end, a.most_seen);
       selected = exec.selected(call.span->q_row0 + i);
     }
     for (int64_t head = call.heads.begin; head < call.heads.end; ++head) {
       const int64_t q_row = (step.after_gather ? call.span->row0 : call.span->q_row0) + i;
       queries[n++] = {.q = exec.row(a.queries, q_row) + a.q_column + head * a.q_stride,
                       .out = exec.row(Buf::kAttended, call.span->row0 + i) + head * a.v_dim,
-                      .begin = a.window ? std::max<int64_t>(0, position + 1 - a.window) : 0,
-                      .end = end,
-                      .sink = a.sinks ? a.sinks->data + head : nullptr};
+                      .begin = seen.begin,
+                      .end = seen.end,
+                      .sink = a.sinks ? a.sinks->data + head : nullptr,
+                      .slope = a.slopes ? a.slopes[head] : 0,
+                      .position = position};
     }
   }
   return {.type = exec.plan->kv.type,

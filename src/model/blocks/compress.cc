@@ -65,9 +65,9 @@ void add(const kernels::Table& t, const Pool& pool, const Candidate& c, int64_t 
 }
 
 /// Some channels of all tokens of a span. A row that becomes complete replaces the values of its last token.
-class Pooling {
+class RowPooling {
  public:
-  Pooling(const Step& step, const CompressSpec& spec, Exec& exec, int64_t first)
+  RowPooling(const Step& step, const CompressSpec& spec, Exec& exec, int64_t first)
       : step_(step),
         spec_(spec),
         exec_(exec),
@@ -225,7 +225,7 @@ void compress_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     if (item >= n_pooled) return norm_latents(step, exec, item - n_pooled);
     const int64_t piece = item % n_pieces;
     const CompressSpec& spec = piece < n_main ? step.compress : step.index_compress;
-    const Pooling pooling(step, spec, exec, (piece < n_main ? piece : piece - n_main) * kChannels);
+    const RowPooling pooling(step, spec, exec, (piece < n_main ? piece : piece - n_main) * kChannels);
     pooling.run(exec.spans[static_cast<size_t>(item / n_pieces)]);
   });
   if (worker.index() == 0) point_activations(step, exec);

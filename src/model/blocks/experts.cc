@@ -246,6 +246,7 @@ void activate(const Step& step, Exec& exec, Worker& worker) noexcept {
                      .forms = moe.ff_forms,
                      .to = experts.wave,
                      .bad = experts.bad};
+  const bool alone = step.n_targets == 2;  // There is no gate.
   const Range rows = worker.share(experts.n_wave);
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     const WavePart& part = experts.parts[experts.part_of[row]];
@@ -253,7 +254,11 @@ void activate(const Step& step, Exec& exec, Worker& worker) noexcept {
     float* up = exec.row(Buf::kWaveUp, row);
     if (moe.gate_bias) t.add(gate, moe.gate_bias->of(part.expert), moe.ff, gate);
     if (moe.up_bias) t.add(up, moe.up_bias->of(part.expert), moe.ff, up);
-    activate_gate(*exec.plan, step, gate, up, moe.ff);
+    if (alone) {
+      activate_alone(*exec.plan, step, gate, moe.ff);
+    } else {
+      activate_gate(*exec.plan, step, gate, up, moe.ff);
+    }
     quantize(t, job, row, row + 1);
     if (experts.bad[row] == 0) continue;
     const int64_t token = experts.choice[part.begin + row - part.row] / moe.n_used;

@@ -74,14 +74,33 @@ void activate_gate(const Plan& plan, const Step& step, float* gate, float* up, i
       return t.silu_mul(gate, up, n, gate);
     case Activation::kGelu:
       return t.gelu_mul(gate, up, n, gate);
+    case Activation::kGeluErf:
+      return t.gelu_erf_mul(gate, up, n, gate);
     case Activation::kClampedSilu:
       return t.clamped_silu_mul(gate, up, n, gate);
     case Activation::kSitu:
       return situ(t, *plan.config, gate, up, n);
     case Activation::kReluSquared:
-      return t.relu_squared(gate, n, gate);
     case Activation::kXielu:
       break;  // Of a feed-forward block without a gate only.
+  }
+}
+
+void activate_alone(const Plan& plan, const Step& step, float* x, int64_t n) noexcept {
+  const kernels::Table& t = *plan.table;
+  switch (step.activation) {
+    case Activation::kGelu:
+      return t.gelu(x, n, x);
+    case Activation::kGeluErf:
+      return t.gelu_erf(x, n, x);
+    case Activation::kReluSquared:
+      return t.relu_squared(x, n, x);
+    case Activation::kXielu:
+      return t.xielu(x, step.xielu, n, x);
+    case Activation::kSilu:
+    case Activation::kClampedSilu:
+    case Activation::kSitu:
+      break;  // Of blocks with a gate only.
   }
 }
 
@@ -145,12 +164,11 @@ void point_activations(const Step& step, Exec& exec) noexcept {
 
 namespace {
 
-void add_position(const Step& step, Exec& exec, int64_t r) noexcept {
-  const Matrix& table = *step.positions;
+void add_row(const Matrix& table, int64_t index, Exec& exec, int64_t r) noexcept {
   float *x = exec.row(Buf::kResidual, r), *row = exec.row(Buf::kNormed, r);
   const int64_t dim = exec.plan->config->dim;
   exec.table->row[static_cast<size_t>(table.type)](
-      {.w = table.data, .group_bytes = table.group_bytes, .k = dim, .row = exec.positions[r], .out = row});
+      {.w = table.data, .group_bytes = table.group_bytes, .k = dim, .row = index, .out = row});
   exec.table->add(x, row, dim, x);
 }
 
@@ -179,7 +197,8 @@ void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     float* x = exec.row(Buf::kResidual, r);
     look_up(step, exec, *step.targets[0].w, exec.embedding, r, window, x);
     if (config.embedding_scale != 0) exec.table->scale(x, config.embedding_scale, config.dim, x);
-    if (step.positions) add_position(step, exec, r);
+    if (step.positions) add_row(*step.positions, exec.positions[r], exec, r);
+    if (step.token_types) add_row(*step.token_types, 0, exec, r);
     for (int64_t i = 1; i < config.n_streams; ++i) std::copy_n(x, config.dim, x + i * config.dim);
     for (size_t i = 0; i < exec.plan->ropes.size(); ++i) {
       exec.plan->ropes[i].at(exec.positions[r], exec.rope_cos[i] + r * exec.rope_stride,
@@ -213,7 +232,7 @@ void norm_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     if (step.add_branch && exec.branch_added != step.index) add_branch(step, exec, r);
     const float* x = exec.row(Buf::kResidual, r);
-    float* y = exec.row(Buf::kNormed, r);
+    float* y = exec.row(step.gain ? step.in : Buf::kNormed, r);
     if (step.gain) norm_row(*exec.plan, step, step.kept.n > 0 ? read_kept(step, exec, r, y) : x, y);
     if (step.kept.keeps)
       std::copy_n(x, exec.plan->config->dim, exec.row(Buf::kKept, r) + step.kept.n * exec.plan->config->dim);
@@ -250,16 +269,11 @@ void gated_act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 
 void act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const kernels::Table& t = *exec.table;
-  const auto act = step.activation == Activation::kGelu ? t.gelu : t.relu_squared;
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* x = exec.row(Buf::kGate, r);
     add_vector(t, step.up_bias, x);
-    if (step.activation == Activation::kXielu) {
-      t.xielu(x, step.xielu, step.k, x);
-    } else {
-      act(x, step.k, x);
-    }
+    activate_alone(*exec.plan, step, x, step.k);
     quantize_rows(step, exec, r, r + 1);
   }
   if (worker.index() == 0) point_activations(step, exec);

@@ -1,5 +1,6 @@
 #include "model/state/kv_pool.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -67,6 +68,8 @@ KvLayout::Layer compressed_keys(const ModelConfig& config, int64_t i, KvLayout& 
 
 KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
   KvLayout layout;
+  layout.shared = !config.causal;
+  if (layout.shared) type = kernels::KvType::kF32;
   layout.type = type;
   for (int64_t i = 0; i < config.n_layers; ++i) {
     if (const int64_t donor = config.kv_layer(i); donor != i) {
@@ -89,12 +92,12 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
     const StateKind latent = config.index_top_k > 0 ? StateKind::kLatentRows : StateKind::kLatent;
     Layer layer{.kind = config.latent_dim > 0 ? latent : StateKind::kHeads,
                 .n_heads = config.n_kv_heads[i],
-                .offset = layout.page_bytes};
+                .offset = layout.shared ? 0 : layout.page_bytes};
     layer.k_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.k_dim_of(i))), 64);
     if (layer.kind == StateKind::kHeads) {
       layer.v_tile_bytes = round_up<int64_t>(kernels::kv_tile_bytes(type, static_cast<int>(config.v_dim_of(i))), 64);
     }
-    layout.page_bytes += layer.bytes();
+    layout.page_bytes = std::max(layout.page_bytes, layer.offset + layer.bytes());
     if (config.recurs_beside) {
       const Layer beside = recurrent_layer(config, layout.state_bytes);
       layer.conv_offset = beside.conv_offset, layer.state_offset = beside.state_offset;
@@ -110,6 +113,7 @@ KvLayout KvLayout::of(const ModelConfig& config, kernels::KvType type) {
 }
 
 int64_t KvLayout::bytes_per_position(StateKind kind) const {
+  if (shared) return kind == StateKind::kHeads ? page_bytes / kTilePositions : 0;
   int64_t sum = 0;
   for (const std::vector<Layer>* all : {&layers, &index_keys}) {
     for (const Layer& layer : *all) sum += layer.kind == kind ? layer.bytes() : 0;

@@ -73,6 +73,8 @@ struct KvLayout {
     int64_t state_offset = 0;  ///< f32 [heads][v_dim / 16][k_dim][16]
   };
   kernels::KvType type = kernels::KvType::kF16;
+  /// Layers use the same place, one after the other: nothing is kept, since a sequence is never gone on with. In f32.
+  bool shared = false;
   std::vector<Layer> layers;      ///< One that attends to keys of an earlier one is that.
   std::vector<Layer> index_keys;  ///< By layer, n_heads 0 where it has none; empty where no layer has any.
   int64_t page_bytes = 0;
