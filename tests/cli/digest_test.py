@@ -36,7 +36,7 @@ SHORT = (
     # States of fixed size: convolution, both delta rules, a scan.
     "qwen3next-joined kimi-linear-q8_0 granitehybrid lfm2 "
     # Several streams, rows that stand for several positions.
-    "deepseek4 "
+    "deepseek4 deepseek4-q8_0 "
     # Several residuals, experts of their own dimension.
     "kimi-k3 "
     # Layers without a state, experts without a gate; both kinds of state in a layer.

@@ -116,6 +116,7 @@ const std::vector<std::string>& models_in_short() {
                                                  "lfm2",
                                                  "lfm2moe",
                                                  "deepseek4-layers",
+                                                 "deepseek4-q8_0",
                                                  "kimi-k3-plain",
                                                  "kimi-k3-layers",
                                                  "nemotron_h",
