@@ -54,6 +54,7 @@ class Bench {
   std::vector<model::Sequence> sequences_;
   std::vector<model::Span> spans_;
   std::vector<int32_t> tokens_;  ///< By position, for all sequences; each starts elsewhere.
+  int64_t shift_ = 0;            ///< And so does each repetition.
 };
 
 }  // namespace stoker::engine

@@ -70,6 +70,27 @@ TEST(Bench, DepthsStreamsAndPromptsRunInWhatWasReserved) {
   }
 }
 
+TEST(Bench, RepetitionsWantOtherExperts) {
+  const std::string path = model::testing::tiny_path("qwen3moe");
+  const auto file = gguf::File::open(path);
+  ASSERT_TRUE(file);
+  uint64_t bytes = 0;
+  for (const auto& tensor : file->tensors()) bytes += tensor.name.find("_exps") != std::string::npos ? tensor.bytes : 0;
+  // Room for the experts of one token, which the first repetition brings, but not for those of six.
+  auto engine = Engine::open({.path = path,
+                              .memory_bytes = 1u << 30,
+                              .batch = 64,
+                              .expert_cache_bytes = bytes * 6 / 10,
+                              .expert_lookahead = model::LookaheadUse::kOff});
+  ASSERT_TRUE(engine) << engine.error().message;
+  const BenchCase test{.generates = true, .n = 1};
+  ASSERT_TRUE((*engine)->load(bench_needs({&test, 1}, 64)));
+  const BenchOptions options{.repetitions = 5};
+  const auto row = Bench(**engine, options).run(test);
+  ASSERT_TRUE(row) << row.error().message;
+  EXPECT_GT(row->disk_bytes_per_token, 0);
+}
+
 TEST(Bench, IsCancelledBetweenForwardPasses) {
   const BenchCase test{.generates = true, .n = 4, .depth = 100};
   auto engine = open("llama", {&test, 1});
