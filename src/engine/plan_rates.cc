@@ -92,16 +92,17 @@ PassTime pass_time(const CallTraffic& traffic, const MachineRates& rates, PassRe
   if (reads.missed_bytes > 0) t.disk = reads.missed_bytes / rates.disk;
   const double reading = t.disk / kOfDisk;
   t.disk += units;
-  if (!reads.spare) {
-    t.total = besides + t.experts + reading;
-  } else if (reads.ahead) {
+  const double work = besides + t.experts;
+  if (!reads.ahead) {
+    // What a layer wants is known when its attention is done; what is guessed of the next one's fills most of the time
+    // until then, whoever reads.
+    t.total = std::max(work, reading);
+  } else if (!reads.spare) {
+    t.total = work + reading;
+  } else {
     // Two lines of work side by side; one of them stands still while the first layer comes, or the last is multiplied.
-    const double work = besides + t.experts;
     const auto n_layers = static_cast<double>(std::max<size_t>(1, traffic.active_experts.size()));
     t.total = std::max(work, reading) + std::min(work, reading) / n_layers;
-  } else {
-    // A layer knows its experts only when its attention is done; then they are multiplied as they come.
-    t.total = besides + std::max(t.experts, reading);
   }
   if (reads.n_units > 0) {
     // The disk has no pause between units, nor between calls; only the first one of all has nothing beside it.

@@ -249,7 +249,7 @@ TEST(PlanReport, AnExpertComesFromTheCacheOrFromTheDisk) {
   EXPECT_EQ(report->decode.bound, Bound::kDisk);
   EXPECT_NEAR(report->decode.least_tokens, 1e9 / report->per_token.experts_disk, 1e-3);
   EXPECT_LT(report->decode.tokens, report->decode.least_tokens);
-  EXPECT_LT(report->decode_full.tokens, report->decode.tokens);
+  EXPECT_LE(report->decode_full.tokens, report->decode.tokens);  // K and V are read while the disk is
 }
 
 TEST(PlanReport, SequencesShareWhatTheyChoose) {
@@ -286,14 +286,16 @@ TEST(PassTime, WhatOverlapsIsCountedOnce) {
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {}).total, 0.3);
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.1e9 * 0.8, .spare = true}).total, 0.3)
       << "read while they are multiplied";
-  EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.8e9, .spare = true}).total, 1.1)
-      << "but not beside the dense part";
+  for (const bool spare : {false, true}) {
+    EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.8e9, .spare = spare}).total, 1.0)
+        << "and guessed beside the dense part";
+  }
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.8e9, .spare = true, .ahead = true}).total, 1 + 0.3 / 4);
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.8e9, .ahead = true}).total, 1.3);
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {.unit_bytes = 0.9e9, .n_units = 10}).total, 0.9 + 0.03);
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {.unit_bytes = 0.1e9, .n_units = 10}).total, 0.3 + 0.01);
   EXPECT_DOUBLE_EQ(pass_time(call, machine, {.missed_bytes = 0.08e9, .unit_bytes = 0.9e9, .n_units = 10}).total,
-                   1.0 + 0.04);
+                   1.0 + 0.03);
 }
 
 TEST(MachineRates, KernelsLieOnLinesBetweenWhatWasMeasured) {
