@@ -116,7 +116,6 @@ struct MixSpec {
   double eps = 0;
   bool back = true;  ///< What the block gives goes back into them.
   const Vector *base = nullptr, *scale = nullptr;
-  int64_t n_factors() const { return back ? n_streams * (n_streams + 2) : n_streams; }
 };
 
 /// How an indexer says which positions its layer's queries see. docs/kernels.md#sparse has the rule.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/str_cat.h"
 #include "gguf/file.h"
 #include "gguf/writer.h"
 #include "model/entry.h"
@@ -148,6 +149,24 @@ TEST(Failure, NamesTheStepAndLayer) {
         Case{"output.weight", "head", kNan}}) {
     const std::string message = first_failure("llama-bias", c.tensor, c.value);
     EXPECT_NE(message.find(c.where), std::string::npos) << c.tensor << ": " << message;
+  }
+}
+
+/// What a softmax or a sigmoid would make an ordinary number of.
+TEST(Failure, OfStreamsAndCompressedRowsToo) {
+  const char* const compress = "compress of layer ";
+  const std::pair<const char*, std::string> cases[] = {
+      {"blk.1.attn_compressor_gate.weight", str_cat(compress, 1)},
+      {"blk.1.attn_compressor_ape.weight", str_cat(compress, 1)},
+      {"blk.1.indexer_compressor_kv.weight", str_cat(compress, 1)},
+      {"blk.2.attn_compressor_kv.weight", str_cat(compress, 2)},
+      {"blk.0.attn_kv_a_norm.weight", "store kv, attention of layer 0"},
+      {"blk.1.hc_ffn_fn.weight", "mix, norm of layer 1"},
+      {"blk.1.hc_attn_base.weight", "mix, norm of layer 1"},
+      {"output_hc_scale.weight", "mix, norm at"}};
+  for (const auto& [tensor, where] : cases) {
+    const std::string message = first_failure("deepseek4", tensor, kNan);
+    EXPECT_NE(message.find(where), std::string::npos) << tensor << ": " << message;
   }
 }
 

@@ -34,11 +34,12 @@ struct Pool {
 
 /// What a token has for some channels.
 struct Candidate {
-  const float *scores, *position_scores, *values;
+  float scores[kChannels];
+  const float* values;
 };
 
 void start(const Pool& pool, const Candidate& c, int64_t n) noexcept {
-  for (int64_t i = 0; i < n; ++i) pool.max[i] = c.scores[i] + c.position_scores[i];
+  std::copy_n(c.scores, n, pool.max);
   std::fill_n(pool.sum, n, 1.0F);
   std::memcpy(pool.values, c.values, static_cast<size_t>(n) * sizeof(float));
 }
@@ -52,7 +53,7 @@ constexpr auto kOnes = [] {
 void add(const kernels::Table& t, const Pool& pool, const Candidate& c, int64_t n) noexcept {
   float kept[kChannels] = {}, weight[kChannels] = {};
   for (int64_t i = 0; i < n; ++i) {
-    const float score = c.scores[i] + c.position_scores[i], before = pool.max[i];
+    const float score = c.scores[i], before = pool.max[i];
     const float max = score > before ? score : before;
     kept[i] = before - max;
     weight[i] = score - max;
@@ -96,9 +97,9 @@ class RowPooling {
   Candidate candidate(int64_t position, int64_t row, int64_t half) const noexcept {
     const int64_t channel = half * spec_.dim + first_;
     const float* x = exec_.row(Buf::kDown, row);
-    const Candidate c{x + spec_.score_column + channel,
-                      spec_.position_scores->data + position % spec_.ratio * width_ + channel,
-                      x + spec_.value_column + channel};
+    Candidate c{.scores = {}, .values = x + spec_.value_column + channel};
+    exec_.table->add(x + spec_.score_column + channel,
+                     spec_.position_scores->data + position % spec_.ratio * width_ + channel, n_, c.scores);
     if (!exec_.table->all_finite(c.scores, n_) || !exec_.table->all_finite(c.values, n_)) {
       exec_.mark_bad(exec_.original_row(row), step_);
     }

@@ -42,14 +42,18 @@ void softmax_rows(Square& c, double eps) noexcept {
 }
 
 /// Logits become factors, in their places: into the block, out of it, from stream to stream. In double, rounded once.
-void make_factors(const MixSpec& mix, float* m) noexcept {
+/// False: one of them was not finite.
+bool make_factors(const MixSpec& mix, float* m) noexcept {
   const int64_t n = mix.n_streams;
+  bool finite = true;
   const auto logit = [&](int64_t i, int64_t part) {
-    return static_cast<double>(m[i]) * static_cast<double>(mix.scale->data[part]) +
-           static_cast<double>(mix.base->data[i]);
+    const double x =
+        static_cast<double>(m[i]) * static_cast<double>(mix.scale->data[part]) + static_cast<double>(mix.base->data[i]);
+    finite &= x - x == 0;
+    return x;
   };
   for (int64_t i = 0; i < n; ++i) m[i] = static_cast<float>(sigmoid(logit(i, 0)) + mix.eps);
-  if (!mix.back) return;
+  if (!mix.back) return finite;
   for (int64_t i = n; i < 2 * n; ++i) m[i] = static_cast<float>(2 * sigmoid(logit(i, 1)));
   Square c{.values = {}, .n = n};
   for (int64_t i = 0; i < n * n; ++i) c.values[i] = logit(2 * n + i, 2);
@@ -60,6 +64,7 @@ void make_factors(const MixSpec& mix, float* m) noexcept {
     c.divide_columns(mix.eps);
   }
   for (int64_t i = 0; i < n * n; ++i) m[2 * n + i] = static_cast<float>(c.values[i]);
+  return finite;
 }
 
 }  // namespace
@@ -95,8 +100,7 @@ void mix_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const Range rows = worker.share(exec.n_rows);
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     float* factors = exec.row(Buf::kMix, r);
-    if (!t.all_finite(factors, step.mix.n_factors())) exec.mark_bad(exec.original_row(r), step);
-    make_factors(step.mix, factors);
+    if (!make_factors(step.mix, factors)) exec.mark_bad(exec.original_row(r), step);
     const float* streams = exec.row(Buf::kResidual, r);
     float* mixed = exec.row(Buf::kNormed, r);
     t.scale(streams, factors[0], dim, mixed);
