@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from reference_model import File, Rope, Unsupported, silu, softmax
+from reference_model import File, Rope, Unsupported, silu, slopes, softmax
 
 
 def gelu_erf(x):
@@ -30,13 +30,6 @@ def gelu_table(x):
 POST_NORM = ("bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2")
 POOLS = {"mean": lambda h: h.mean(0), "cls": lambda h: h[0], "last": lambda h: h[-1]}
 BY_NUMBER = {1: "mean", 2: "cls", 3: "last"}
-
-
-def slopes(n_heads):
-    """ALiBi: the powers of 2^(-8/n), and between them for heads beyond a power of two."""
-    n = 2 ** int(math.log2(n_heads))
-    first = [2 ** (-8 / n * (h + 1)) for h in range(n)]
-    return np.array(first + [2 ** (-4 / n * (2 * h + 1)) for h in range(n_heads - n)])
 
 
 class Encoder:

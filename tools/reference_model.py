@@ -71,6 +71,7 @@ class Family:
     deepseek4: bool = False  # all of it is
     one_block: bool = False  # a layer is a recurrence, attention, or a feed-forward block
     beside: bool = False  # a recurrence beside attention in each layer
+    alibi_layers: int = 0  # the model with so many layers has ALiBi in place of rotation
     kimi_k3: bool = False  # what it has beyond Kimi Linear is
     output_norm: str = "output_norm"
     gated_output: bool = False  # behind each query stands the gate of its head's output
@@ -123,7 +124,7 @@ FAMILIES = {
     ),
     "apertus": Family(qk_norm="head", gated=False, activation="xielu"),
     "arcee": Family(rope="neighbours", gated=False, activation="relu2"),
-    "baichuan": Family(rope="neighbours"),
+    "baichuan": Family(rope="neighbours", alibi_layers=40),
     "chatglm": Family(rope="neighbours"),
     "codeshell": Family(layer_norm=True, gated=False, activation="gelu"),
     "exaone": Family(),
@@ -359,6 +360,13 @@ class File:
             raise Unsupported(f"not computed: keys {sorted(keys)}, tensors {sorted(tensors)}")
 
 
+def slopes(n_heads):
+    """ALiBi: the powers of 2^(-8/n), and between them for heads beyond a power of two."""
+    n = 2 ** int(math.log2(n_heads))
+    first = [2 ** (-8 / n * (h + 1)) for h in range(n)]
+    return np.array(first + [2 ** (-4 / n * (2 * h + 1)) for h in range(n_heads - n)])
+
+
 class Rope:
     """Angle per position and pair, and the factor on sine and cosine."""
 
@@ -469,6 +477,7 @@ class Model:
             self.latent = LatentAttention(self, family.latent, family.indexer)
         if self.latent:
             self.rope.magnitude = self.latent.magnitude * get("rope.scaling.attn_factor", 1.0)
+        self.alibi = slopes(self.n_heads[0]) if family.alibi_layers == self.n_layers else None
         self.widths = self.per_layer("feed_forward_length") if family.one_block else None
         self.gemma4 = Gemma4(self) if family.gemma4 else None
         self.kimi_k3 = KimiK3(self) if family.kimi_k3 else None
@@ -539,7 +548,7 @@ class Model:
         return y if bias is None else y + bias
 
     def turns(self, layer):
-        if self.family.turned_layers == "none":
+        if self.family.turned_layers == "none" or self.alibi is not None:
             return False
         if self.family.turned_layers == "sliding":
             return self.sliding[layer] or not any(self.sliding) and self.family.turned_without_windows
@@ -596,7 +605,8 @@ class Model:
         out = np.empty((*q.shape[:2], self.value_dim))
         for head in range(q.shape[1]):
             group = head // (q.shape[1] // k.shape[1])
-            scores = np.where(hidden, -np.inf, soft_cap(self.scale * (q[:, head] @ k[:, group].T), self.attn_cap))
+            biased = self.alibi[head] * distance if self.alibi is not None else 0
+            scores = np.where(hidden, -np.inf, -biased + soft_cap(self.scale * (q[:, head] @ k[:, group].T), self.attn_cap))
             if sinks is not None:  # takes part in the denominator only
                 scores = np.concatenate([scores, np.full((len(x), 1), sinks[head])], axis=1)
             out[:, head] = softmax(scores)[:, : len(k)] @ v[:, group]

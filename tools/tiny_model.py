@@ -369,6 +369,7 @@ FAMILIES = {
     ),
     "internlm2": Shape("internlm2", tied=False),
     "xverse": Shape("xverse", n_kv_heads=6, tied=False),
+    "baichuan-13b": Shape("baichuan", n_layers=40, dim=48, n_heads=3, n_kv_heads=3, ff_dim=64, tied=False, n_tokens=150),
     "baichuan": Shape("baichuan", tied=False, **DEEP | {"n_layers": 32}),  # as many as the 7B: others do not rotate
     "exaone": Shape("exaone", vectors=LLAMA3_FACTORS, tied=False),
     "exaone4": exaone4(),

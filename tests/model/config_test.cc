@@ -315,7 +315,12 @@ TEST(Config, LayersWithHeadsOfTheirOwn) {
 TEST(Config, WhatTheNumberOfLayersSays) {
   EXPECT_FALSE(read("command-r", {})->head_gains);
   EXPECT_TRUE(read("command-r", {{"block_count", u32(64)}})->head_gains);
-  expect_refused("baichuan", {{"block_count", u32(40)}}, {"baichuan.block_count is 40", "ALiBi"});
+  const auto baichuan = read("baichuan", {});
+  ASSERT_TRUE(baichuan) << baichuan.error().message;
+  EXPECT_TRUE(!baichuan->alibi && baichuan->rotates);
+  const auto large = read("baichuan", {{"block_count", u32(40)}});
+  ASSERT_TRUE(large) << large.error().message;
+  EXPECT_TRUE(large->alibi && !large->rotates);
   expect_refused("exaone4", {{"block_count", u32(64)}}, {"exaone4.attention.sliding_window is missing", "64"});
   const auto exaone = read("exaone4", {{"block_count", u32(64)}, {"attention.sliding_window", u32(9)}});
   ASSERT_TRUE(exaone) << exaone.error().message;

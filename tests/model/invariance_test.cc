@@ -122,7 +122,8 @@ const std::vector<std::string>& models_in_short() {
                                                  "nemotron_h",
                                                  "nemotron_h_moe",
                                                  "nemotron_h_moe-groups",
-                                                 "falcon-h1-norm"};
+                                                 "falcon-h1-norm",
+                                                 "baichuan-13b"};
   return names;
 }
 

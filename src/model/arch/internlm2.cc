@@ -1,8 +1,6 @@
-// Families whose layer is Llama's and whose files only say so under another name: InternLM 2 and 2.5, XVERSE, Baichuan
-// 7B (the 13B has no rotation but biases that grow with the distance, which are not run), and with rotation of halves
-// EXAONE 3 and 3.5. Sources: InternLM2 (arXiv:2403.17297), Baichuan 2 (arXiv:2309.10305), EXAONE 3.0
-// (arXiv:2408.03541).
-#include "base/str_cat.h"
+// Families whose layer is Llama's and whose files only say so under another name: InternLM 2 and 2.5, XVERSE, Baichuan,
+// whose 13B has ALiBi in place of rotation, and with rotation of halves EXAONE 3 and 3.5. Sources: InternLM2
+// (arXiv:2403.17297), Baichuan 2 (arXiv:2309.10305), EXAONE 3.0 (arXiv:2408.03541).
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
@@ -12,12 +10,12 @@ namespace {
 void defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kInterleaved; }
 void exaone_defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kHalves; }
 
+/// No key says so: the 13B, which has so many layers, has ALiBi in place of rotation.
 Status baichuan_finish(ModelConfig& config) {
   constexpr int64_t kLayersOf13B = 40;
-  if (config.n_layers != kLayersOf13B) return Ok{};
-  return Error{ErrorCode::kUnsupported,
-               str_cat("key baichuan.block_count is ", kLayersOf13B,
-                       ": the 13B has ALiBi in place of rotation, which is not run by this version")};
+  config.alibi = config.n_layers == kLayersOf13B;
+  if (config.alibi) config.rotates = false;
+  return Ok{};
 }
 
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
