@@ -60,70 +60,74 @@ void truncate(Tokens& texts, int64_t context, const engine::Engine& engine) {
   }
 }
 
-/// One vector as numbers that give the same floats when they are read back.
-void append_numbers(std::string& out, std::span<const float> values) {
-  char number[32];
-  for (size_t i = 0; i < values.size(); ++i) {
-    std::snprintf(number, sizeof number, "%s%.9g", i == 0 ? "" : " ", static_cast<double>(values[i]));
-    out += number;
-  }
-  out += '\n';
-}
-
 std::span<const float> vector_of(const engine::Embedding& text, int64_t i) {
   return std::span(text.values).subspan(static_cast<size_t>(i * text.dim), static_cast<size_t>(text.dim));
 }
 
+/// As numbers that give the same floats when they are read back.
+void append_numbers(std::string& out, std::span<const float> values, char between) {
+  char number[32];
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) out += between;
+    std::snprintf(number, sizeof number, "%.9g", static_cast<double>(values[i]));
+    out += number;
+  }
+}
+
 /// As OpenAI's API answers, which has one vector per text; with a vector per token, `embedding` is a list of them.
-std::string to_json(const std::vector<engine::Embedding>& texts, const Tokens& tokens, engine::Pooling pooling,
-                    const engine::Engine& engine) {
-  nlohmann::ordered_json out{{"object", "list"}, {"data", nlohmann::json::array()}};
+bool put_json(const std::vector<engine::Embedding>& texts, const Tokens& tokens, engine::Pooling pooling,
+              const engine::Engine& engine) {
+  const bool one = pooling != engine::Pooling::kNone;
   size_t n = 0;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    nlohmann::ordered_json values = nlohmann::json::array();
+  bool written = put("{\"object\":\"list\",\"data\":[");
+  for (size_t i = 0; i < texts.size() && written; ++i) {
+    std::string entry = str_cat(i > 0 ? ",\n" : "", "{\"object\":\"embedding\",\"index\":", i, ",\"embedding\":");
+    if (!one) entry += '[';
     for (int64_t row = 0; row < texts[i].n; ++row) {
-      const auto x = vector_of(texts[i], row);
-      if (pooling != engine::Pooling::kNone) {
-        values = std::vector<float>(x.begin(), x.end());
-      } else {
-        values.push_back(std::vector<float>(x.begin(), x.end()));
-      }
+      entry += row > 0 ? ",[" : "[";
+      append_numbers(entry, vector_of(texts[i], row), ',');
+      entry += ']';
     }
-    out["data"].push_back({{"object", "embedding"}, {"index", i}, {"embedding", std::move(values)}});
+    written = put(entry + (one ? "}" : "]}"));
     n += tokens[i].size();
   }
   const std::string& name = engine.model().config().name;
-  out["model"] = name.empty() ? engine.options().path : name;
-  out["usage"] = {{"prompt_tokens", n}, {"total_tokens", n}};
-  return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const nlohmann::json model = name.empty() ? engine.options().path : name;
+  return written && put(str_cat("],\n\"model\":", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                                ",\"usage\":{\"prompt_tokens\":", n, ",\"total_tokens\":", n, "}}\n"));
+}
+
+/// A line for each vector; where texts have several, an empty one between texts.
+bool put_lines(const std::vector<engine::Embedding>& texts) {
+  for (const auto& text : texts) {
+    std::string lines;
+    for (int64_t row = 0; row < text.n; ++row) {
+      append_numbers(lines, vector_of(text, row), ' ');
+      lines += '\n';
+    }
+    if (text.n > 1 && &text != &texts.back()) lines += '\n';
+    if (!put(lines)) return false;
+  }
+  return true;
 }
 
 /// Cosines of all pairs.
-std::string to_matrix(const std::vector<engine::Embedding>& texts) {
-  std::string out;
+bool put_cosines(const std::vector<engine::Embedding>& texts) {
   char number[32];
   for (const auto& a : texts) {
+    std::string row;
     for (const auto& b : texts) {
       double dot = 0, aa = 0, bb = 0;
       for (size_t i = 0; i < a.values.size(); ++i) {
         const auto x = static_cast<double>(a.values[i]), y = static_cast<double>(b.values[i]);
         dot += x * y, aa += x * x, bb += y * y;
       }
-      std::snprintf(number, sizeof number, "%s%.6f", &b == &texts.front() ? "" : " ", dot / std::sqrt(aa * bb));
-      out += number;
+      std::snprintf(number, sizeof number, "%s%.6f", row.empty() ? "" : " ", dot / std::sqrt(aa * bb));
+      row += number;
     }
-    out += '\n';
+    if (!put(row + "\n")) return false;
   }
-  return out;
-}
-
-std::string to_lines(const std::vector<engine::Embedding>& texts) {
-  std::string out;
-  for (const auto& text : texts) {
-    for (int64_t row = 0; row < text.n; ++row) append_numbers(out, vector_of(text, row));
-    if (text.n > 1 && &text != &texts.back()) out += '\n';
-  }
-  return out;
+  return true;
 }
 
 Result<std::vector<engine::Embedding>> compute(const Tokens& texts, engine::Engine& engine,
@@ -164,15 +168,15 @@ int run(const EmbedArgs& args) {
     const bool too_long = !args.truncate && needs.error().message.find("the context is") != std::string::npos;
     return fail({needs.error().code, str_cat(needs.error().message, too_long ? "; --truncate cuts it" : "")});
   }
-  const uint64_t results = engine::embedding_bytes(**engine, *texts, options) * (args.json ? 10 : 5);  // and as text
+  const uint64_t results = engine::embedding_bytes(**engine, *texts, options);
   if (results >= kLargeVectors) (*engine)->hold("results", results);
   if (auto status = load(**engine, *needs); !status) return fail(status.error());
   const auto vectors = compute(*texts, **engine, options);
   if (!vectors) return fail(vectors.error());
-  const std::string out = args.similarity ? to_matrix(*vectors)
-                          : args.json     ? to_json(*vectors, *texts, *pooling, **engine)
-                                          : to_lines(*vectors);
-  if (!put(out)) return fail_output();
+  const bool written = args.similarity ? put_cosines(*vectors)
+                       : args.json     ? put_json(*vectors, *texts, *pooling, **engine)
+                                       : put_lines(*vectors);
+  if (!written) return fail_output();
   if (args.digest) std::fprintf(stderr, "digest: %s\n", digest.hex().c_str());
   return kOk;
 }

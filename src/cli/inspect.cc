@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/synth_file.h"
 #include "cli/verify.h"
+#include "engine/embed.h"
 #include "gguf/file.h"
 #include "model/forward.h"
 #include "model/model.h"
@@ -120,6 +121,7 @@ nlohmann::json to_json(const Report& report, const InspectArgs& args) {
                      {"dim", c.dim},
                      {"n_vocab", c.n_vocab},
                      {"context_length", c.context_length},
+                     {"causal", c.causal},
                      {"n_heads", c.n_heads.values},
                      {"n_kv_heads", c.n_kv_heads.values},
                      {"ff_dim", c.ff_dim.values},
@@ -203,6 +205,10 @@ std::string to_text(const Report& report, const InspectArgs& args) {
     out += str_cat("context        ", c.context_length, " trained, ",
                    format_bytes(static_cast<uint64_t>(report.model->plan().kv.traits().bytes_per_position * 1024)),
                    " of key-value memory per 1024 positions\n");
+    if (!c.causal) {
+      const auto pooling = static_cast<engine::Pooling>(c.pooling);
+      out += str_cat("gives          vectors of texts, pooled by ", engine::pooling_name(pooling), "\n");
+    }
     out += str_cat("weights        ", format_bytes(report.model->load_memory(1)[0].bytes), " in memory, vocabulary ",
                    c.n_vocab, report.model->weights().tied ? ", tied" : "", "\n");
     out += str_cat("kernels        ", isa_name(report.model->plan().table->isa), "\n");

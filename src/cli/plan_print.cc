@@ -106,12 +106,13 @@ std::string speeds(const PlanText& p) {
 }
 
 std::string limits_table(const PlanText& p) {
-  std::string out = line("\n%12s %7s %12s  %-10s", "limit", "hits", decodes(p) ? "prompt t/s" : "text t/s", "bound");
-  out += decodes(p) ? line(" %12s  %s\n", "decode t/s", "bound") : "\n";
+  std::string out = decodes(p) ? line("\n%12s %7s %12s  %-10s %12s  %s\n", "limit", "hits", "prompt t/s", "bound",
+                                      "decode t/s", "bound")
+                               : line("\n%12s %7s %12s  %s\n", "limit", "hits", "text t/s", "bound");
   for (const PlanReport& r : p.limits) {
     const std::string hits = r.n_units > 0 ? "layers" : streams(r) ? line("%.0f %%", 100 * r.hit_rate) : "all";
-    out += line("%12s %7s %12.1f  %-10s", format_bytes(r.limit).c_str(), hits.c_str(), r.prefill.tokens,
-                bound_name(r.prefill.bound));
+    out += line(decodes(p) ? "%12s %7s %12.1f  %-10s" : "%12s %7s %12.1f  %s", format_bytes(r.limit).c_str(),
+                hits.c_str(), r.prefill.tokens, bound_name(r.prefill.bound));
     out += decodes(p) ? line(" %12.2f  %s\n", r.decode.tokens, bound_name(r.decode.bound)) : "\n";
   }
   return out;

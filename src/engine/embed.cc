@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "base/checked.h"
 #include "base/math.h"
 #include "base/str_cat.h"
@@ -35,6 +36,7 @@ Range wanted_rows(Pooling pooling, int64_t n) {
 /// y = w x, each output a sum in double of 8 sums, whose order is that of the inputs.
 void multiply(const model::Matrix& w, const kernels::Table& table, std::span<const float> x, std::vector<float>& y) {
   constexpr size_t kSums = 8;
+  STOKER_CHECK(w.n_in == static_cast<int64_t>(x.size()));
   std::vector<float> row(x.size());
   y.resize(static_cast<size_t>(w.n_out));
   for (size_t o = 0; o < y.size(); ++o) {
@@ -196,6 +198,11 @@ Result<Pooling> pooling_of(const Engine& engine, const EmbedOptions& options) {
                  str_cat(engine.options().path,
                          ": its vectors are pooled by a head that ranks (rank), which this version "
                          "does not run; none, mean, cls and last can be chosen")};
+  }
+  const model::Weights& w = engine.model().weights();
+  if (static_cast<bool>(w.dense_2) != static_cast<bool>(w.dense_3)) {
+    return Error{ErrorCode::kCorrupt, str_cat(engine.options().path, ": tensor dense_", w.dense_2 ? 3 : 2,
+                                              ".weight is missing beside dense_", w.dense_2 ? 2 : 3, ".weight")};
   }
   return pooling;
 }

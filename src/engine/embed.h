@@ -37,7 +37,7 @@ struct Embedding {
   int64_t dim = 0;
 };
 
-/// What `embed` will do without a choice of the caller's. kUnsupported: the file is a reranker.
+/// What `embed` will do. kUnsupported: the file is a reranker. kCorrupt: it has one of two dense layers.
 Result<Pooling> pooling_of(const Engine& engine, const EmbedOptions& options);
 
 using Texts = std::span<const std::vector<int32_t>>;

@@ -105,10 +105,21 @@ class Refusals(TestCase):
         path = self.edited(lambda gguf: gguf.keys.update({"bert.attention.causal": (7, True)}), "bert")
         self.refused(1, ["bert.attention.causal", "true"], "embed", "-m", path, "a")
 
+    def test_one_dense_layer_without_the_other(self):
+        for name, other in (("dense_2", "dense_3"), ("dense_3", "dense_2")):
+            path = self.edited(lambda gguf, name=name: gguf.tensors.pop(name + ".weight"), "gemma-embedding")
+            self.refused(1, [name + ".weight is missing", other], "embed", "-m", path, "a")
+
     def test_no_room(self):
         done = stoker("embed", "-m", model("bert"), "a", "--memory", "25M")
         self.assertEqual(done.code, 1, done)
         self.assertIn("weights", done.err)
+
+
+class Inspect(TestCase):
+    def test_says_what_it_gives(self):
+        self.assertIn("vectors of texts, pooled by cls", self.ok("inspect", model("bert-cls")).out)
+        self.assertFalse(self.ok("inspect", model("bert"), "--json").json()["config"]["causal"])
 
 
 class Plan(TestCase):

@@ -130,7 +130,7 @@ Tokens made_texts(std::initializer_list<size_t> sizes) {
 
 // Promises P1 and P2 for vectors: alone on one thread with scalar kernels, in every other way.
 TEST(Embed, SameBitsHoweverTheyAreComputed) {
-  const Tokens texts = made_texts({3, 100, 1, 65});
+  const Tokens texts = made_texts({3, 70, 1});
   for (const char* name : {"bert-q8_0", "nomic-bert-moe", "jina-bert-v2", "modern-bert", "gemma-embedding"}) {
     const auto loaded = [&](Isa isa, EngineOptions options) {
       EXPECT_EQ(setenv("STOKER_ISA", std::string(isa_name(isa)).c_str(), 1), 0);
@@ -147,7 +147,7 @@ TEST(Embed, SameBitsHoweverTheyAreComputed) {
     }
     for (const kernels::Table* table : kernels::runnable_tables()) {
       const int threads = table->isa == Isa::kScalar ? 1 : 3;
-      auto engine = loaded(table->isa, {.threads = threads, .batch = threads == 1 ? 600 : 110});
+      auto engine = loaded(table->isa, {.threads = threads, .batch = threads == 1 ? 600 : 72});
       expect_bits(vectors(*engine, texts, {.pooling = Pooling::kNone, .normalize = false}), alone,
                   str_cat(name, " on ", isa_name(table->isa)));
     }

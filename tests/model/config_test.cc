@@ -628,6 +628,35 @@ TEST(Config, Overrides) {
   EXPECT_EQ(yarn->rope_scaling, RopeScaling::kYarn);
 }
 
+TEST(Config, Encoders) {
+  const auto bert = read("bert", {});
+  ASSERT_TRUE(bert) << bert.error().message;
+  EXPECT_FALSE(bert->causal);
+  EXPECT_EQ(bert->pooling, static_cast<int64_t>(Pooling::kMean));
+  EXPECT_TRUE(read("bert", {{"attention.layer_norm_epsilon", f32(9.999999960041972e-13)}}));  // 1e-12 as f32
+  for (const Value& value : {u32(5), text("mean")}) {
+    expect_refused("bert", {{"pooling_type", value}}, {"bert.pooling_type"});
+  }
+  expect_refused("bert", {{"attention.causal", Value{ValueType::kBool, true}}},
+                 {"bert.attention.causal", "with causal"});
+  expect_refused("llama", {{"attention.causal", Value{ValueType::kBool, false}}},
+                 {"llama.attention.causal", "without"});
+  const auto gemma = read("gemma-embedding", {});
+  ASSERT_TRUE(gemma) << gemma.error().message;
+  EXPECT_EQ(gemma->window_of(4), 12);
+  EXPECT_EQ(gemma->window_of(5), 0);
+  expect_refused("gemma-embedding", {{"dense_3_feat_in", u32(96)}}, {"dense_2_feat_out", "144", "96"});
+  const auto modern = read("modern-bert", {});
+  ASSERT_TRUE(modern) << modern.error().message;
+  for (const int64_t layer : {0, 3, 6}) EXPECT_EQ(modern->window_of(layer), 0) << layer;
+  for (const int64_t layer : {1, 2, 4, 5}) EXPECT_EQ(modern->window_of(layer), 12) << layer;
+  expect_refused("modern-bert", {{"hidden_activation", text("relu")}}, {"modern-bert.hidden_activation", "'relu'"});
+  const auto moe = read("nomic-bert-moe", {});
+  ASSERT_TRUE(moe) << moe.error().message;
+  EXPECT_TRUE(!moe->has_experts(0) && moe->has_experts(1) && !moe->has_experts(2));
+  expect_refused("nomic-bert-moe", {{"moe_every_n_layers", u32(3)}}, {"nomic-bert-moe.moe_every_n_layers", "3"});
+}
+
 TEST(Config, ThePageOfModelsHasEachArchitecture) {
   std::ifstream in(STOKER_GOLDEN_DIR "/../../docs/models.md");
   const std::string page((std::istreambuf_iterator<char>(in)), {});

@@ -415,6 +415,27 @@ TEST(Loader, UnusedTensorsAreNotedAndCompanionsRefused) {
             std::string::npos);
 }
 
+TEST(Loader, TablesOfEncoders) {
+  const auto refusal = [&](const char* model, const char* tensor, auto what) {
+    return refusal_of(changed(model, {tensor, what}));
+  };
+  EXPECT_EQ(refusal("bert", "token_types.weight", Change::kLeftOut), "");  // not all have it
+  EXPECT_NE(refusal("bert", "token_types.weight", Change::kOneRowMore)
+                .find("token_types.weight has shape [3, 96], wanted [2, 96]"),
+            std::string::npos);
+  EXPECT_NE(refusal("bert", "position_embd.weight", Change::kOneRowMore).find("position_embd.weight"),
+            std::string::npos);
+  // Without a gate of its own `ffn_up` must hold both.
+  EXPECT_NE(refusal("jina-bert-v2", "blk.0.ffn_gate.weight", Change::kLeftOut)
+                .find("blk.0.ffn_up.weight has shape [160, 96], wanted [320, 96]"),
+            std::string::npos);
+  EXPECT_EQ(refusal("gemma-embedding", "dense_2.weight", Change::kLeftOut), "");
+  EXPECT_NE(refusal("gemma-embedding", "dense_2.weight", Change::kOneRowMore).find("dense_2.weight"),
+            std::string::npos);
+  EXPECT_NE(refusal("jina-bert-v2", "blk.0.attn_norm_2.weight", Change::kAdded).find("blk.0.attn_norm_2.weight"),
+            std::string::npos);
+}
+
 TEST(Loader, WhatALayerHasAndTheFamilyDoesNotIsRefused) {
   for (const Arch* arch : all_archs()) {
     for (const char* name : {"blk.0.attn_extra.weight", "blk.1.attn_sub_norm.weight"}) {
