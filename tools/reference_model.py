@@ -71,6 +71,7 @@ class Family:
     deepseek4: bool = False  # all of it is
     one_block: bool = False  # a layer is a recurrence, attention, or a feed-forward block
     beside: bool = False  # a recurrence beside attention in each layer
+    llama4: bool = False  # windows are chunks, norms of q and k have no gain, experts read what is weighed
     alibi_layers: int = 0  # the model with so many layers has ALiBi in place of rotation
     kimi_k3: bool = False  # what it has beyond Kimi Linear is
     output_norm: str = "output_norm"
@@ -83,6 +84,16 @@ class Family:
 
 FAMILIES = {
     "llama": Family(rope="neighbours", renormalized=True),
+    "llama4": Family(
+        rope="neighbours",
+        window_period=4,
+        default_window=8192,
+        turned_layers="sliding",
+        turned_without_windows=True,
+        gating="sigmoid",
+        sparse_layers=True,
+        llama4=True,
+    ),
     "qwen2": Family(),
     "qwen2moe": Family(),
     "qwen3": Family(qk_norm="head"),
@@ -557,6 +568,13 @@ class Model:
     def head_norms(self, q, k, block):
         return self.norm(q, block + "attn_q_norm"), self.norm(k, block + "attn_k_norm")
 
+    def llama4_queries_keys(self, q, k, layer, positions):
+        if not self.turns(layer):
+            return q * (1 + 0.1 * np.log((positions + 1) // 8192 + 1))[:, None, None], k
+        if self.file.get("expert_count") == 128:
+            return q, k
+        return (t / np.sqrt(np.mean(t * t, -1, keepdims=True) + self.eps) for t in (q, k))
+
     def grow(self, q, positions):
         if not self.temperature:
             return q
@@ -593,6 +611,8 @@ class Model:
             q, k = (rope.turn(t, positions, self.family.rope) for t in (q, k))
         if self.family.qk_norm == "late":
             q, k = self.head_norms(q, k, block)
+        if self.family.llama4:
+            q, k = self.llama4_queries_keys(q, k, layer, positions)
         q = self.grow(q, positions)
         if layer in self.kv:
             k, v = (np.concatenate([old, new]) for old, new in zip(self.kv[layer], (k, v)))
@@ -600,7 +620,8 @@ class Model:
         distance = positions[:, None] - np.arange(len(k))[None]
         hidden = distance < 0
         if self.sliding[layer]:
-            hidden |= distance >= self.window
+            n = self.window
+            hidden |= positions[:, None] // n != np.arange(len(k)) // n if self.family.llama4 else distance >= n
         sinks = self.file.tensor(block + "attn_sinks.weight") if self.family.sinks else None
         out = np.empty((*q.shape[:2], self.value_dim))
         for head in range(q.shape[1]):
@@ -718,7 +739,11 @@ class Model:
         out = np.zeros_like(x)
         for expert in np.unique(best):
             rows, slot = np.nonzero(best == expert)
-            out[rows] += weight[rows, slot][:, None] * project("down", expert, inner(expert, x[rows]))
+            weights = weight[rows, slot][:, None]
+            if self.family.llama4:
+                out[rows] += project("down", expert, inner(expert, weights * x[rows]))
+            else:
+                out[rows] += weights * project("down", expert, inner(expert, x[rows]))
         return out
 
     def shared_experts(self, x, prefix):

@@ -57,6 +57,13 @@ def llama(**fields):
     return Shape("llama", **fields)
 
 
+def llama4(keys=None, experts_of=8, ff_dim=40, **fields):
+    keys = {"interleave_moe_layer_step": 2, "rope.dimension_count": 16} | (keys or {})
+    layers = tuple(i for i in range(8) if (i + 1) % keys["interleave_moe_layer_step"] == 0)
+    experts = Experts(*(experts_of, 1, ff_dim, EXPERT_FF), shared_ff_dim=ff_dim, shared_key=False, layers=layers)
+    return Shape("llama4", **{"n_layers": 4, "tied": False} | fields, experts=experts, keys=keys)
+
+
 def qwen2(**fields):
     fields = {"biases": ("q", "k", "v"), "rope_base": 1e6} | fields
     return Shape("qwen2", **fields)
@@ -256,6 +263,10 @@ NEXT_EXPERTS = Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=56, shared_weight=T
 
 FAMILIES = {
     "llama": llama(),
+    # Layers with experts and dense ones, chunks of the published size, which so short a text does not leave; and small ones.
+    "llama4": llama4(),
+    "llama4-chunks": llama4(keys={"attention.sliding_window": 24}, n_layers=5, n_tokens=150),
+    "llama4-whole": llama4(keys={"attention.sliding_window": 0, "interleave_moe_layer_step": 1}, n_layers=2),
     "llama-bias": llama(biases=("q", "k", "v", "output", "gate", "up", "down"), tied=False),
     "llama-fused-qkv": llama(fused_qkv=True, biases=("qkv",)),
     "llama3-rope": llama(rope_base=500000.0, vectors=LLAMA3_FACTORS, tied=False),
@@ -769,6 +780,8 @@ MIXTURES = {
         experts=Experts(3, used=3, ff_dim=256, ff_key=EXPERT_FF, shared_ff_dim=512, shared_weight=True),
         types=(("", "Q4_K"),),
     )),
+    # One of two, which rounding seldom decides about.
+    "llama4-q8_0": llama4({"interleave_moe_layer_step": 1}, experts_of=2, ff_dim=64, n_tokens=LONG, types=(("", "Q8_0"),)),
     "deepseek-q8_0": all_experts(replace(
         FAMILIES["deepseek"], experts=replace(FAMILIES["deepseek"].experts, ff_dim=64, shared_ff_dim=128), types=(("", "Q8_0"),)
     )),

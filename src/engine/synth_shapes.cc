@@ -495,6 +495,14 @@ constexpr SynthKey kTinyFalconH1[] = {{"ssm.conv_kernel", 4},
                                       {"ssm.time_step_rank", 4},
                                       {"ssm.inner_size", 256}};
 constexpr std::string_view kScanExtra[] = {"output.weight", "ssm_conv1d.bias"};
+constexpr SynthKey kLlama4Scout[] = {{"expert_count", 16},
+                                     {"expert_used_count", 1},
+                                     {"expert_feed_forward_length", 8192},
+                                     {"interleave_moe_layer_step", 1}};
+constexpr SynthKey kTinyLlama4[] = {{"expert_count", 4},
+                                    {"expert_used_count", 1},
+                                    {"expert_feed_forward_length", 256},
+                                    {"interleave_moe_layer_step", 2}};
 constexpr SynthKey kTinyNext[] = {{"rope.dimension_count", 16},
                                   {"full_attention_interval", 2},
                                   {"ssm.conv_kernel", 4},
@@ -611,6 +619,8 @@ constexpr SynthShape kShapes[] = {
     {"llama-3.2-3b", "llama", "llama-bpe", 128256, 28, 3072, 8192, 24, 8, 128, k128K, 5e5, 1e-5},
     {"llama-3.1-8b", "llama", "llama-bpe", 128256, 32, 4096, 14336, 32, 8, 128, k128K, 5e5, 1e-5, {}, kUntied},
     {"llama-3.3-70b", "llama", "llama-bpe", 128256, 80, 8192, 28672, 64, 8, 128, k128K, 5e5, 1e-5, {}, kUntied},
+    {"llama-4-scout", "llama4", "llama4", 202048, 48, 5120, 16384, 40, 8, 128, 10485760, 5e5, 1e-5, kLlama4Scout,
+     kUntied},
     {"mistral-7b", "llama", "llama-bpe", 32768, 32, 4096, 14336, 32, 8, 128, k32K, 1e6, 1e-5, {}, kUntied},
     {"gemma2-2b", "gemma2", "gpt-2", 256000, 26, 2304, 9216, 8, 4, 256, k8K, 1e4, 1e-6, kGemma2},
     {"gemma3-270m", "gemma3", "gpt-2", 262144, 18, 640, 2048, 4, 1, 256, k32K, 1e6, 1e-6, kGemma3},
@@ -748,6 +758,7 @@ constexpr SynthShape kShapes[] = {
     {"phi-2", "phi2", "phi-2", 51200, 32, 2560, 10240, 32, 32, 80, 2048, 1e4, 1e-5, kRotate32, kPhi2},
     {"gpt2", "gpt2", "gpt-2", 50257, 12, 768, 3072, 12, 12, 64, 1024, 1e4, 1e-5, {}, kPlainMlpBiases},
     // For tests and first steps.
+    {"tiny-llama4", "llama4", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyLlama4, kUntied},
     {"tiny-llama", "llama", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
     {"tiny-mixtral", "llama", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExperts, kUntied},
     {"tiny-gemma2", "gemma2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kGemma2},

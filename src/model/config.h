@@ -155,14 +155,17 @@ struct ModelConfig {
   float attn_temperature = 0;  ///< attention.temperature_scale: queries times 1 + t log(1 + floor(position / original
                                ///< context)).
   int64_t attn_temperature_length = 0;  ///< attention.temperature_length: stands there for the original context.
-  float attn_softcap = 0;               ///< attn_logit_softcapping; 0: none.
-  float final_softcap = 0;              ///< final_logit_softcapping; 0: none.
-  std::vector<XieluKeys> xielu;         ///< xielu.alpha_p and so on, without "{architecture}.": per layer. Empty: none.
-  bool parallel = false;                ///< use_parallel_residual: attention and feed-forward read the same.
-  bool head_gains = false;              ///< Norms of q and k have a gain of its own for each head.
-  float value_scale = 0;                ///< attention.value_scale: multiplies values; 0: none.
-  float embedding_scale = 0;            ///< embedding_scale: multiplies token embeddings; 0: none.
-  float residual_scale = 0;             ///< residual_scale: multiplies what a block adds; 0: none.
+  int64_t attn_temperature_offset = 0;  ///< Added to the position there.
+  bool chunked = false;          ///< A query of a sliding layer sees what lies in its own chunk of `window` positions.
+  bool early_weights = false;    ///< What an expert reads is multiplied by its weight, not what it gives.
+  float attn_softcap = 0;        ///< attn_logit_softcapping; 0: none.
+  float final_softcap = 0;       ///< final_logit_softcapping; 0: none.
+  std::vector<XieluKeys> xielu;  ///< xielu.alpha_p and so on, without "{architecture}.": per layer. Empty: none.
+  bool parallel = false;         ///< use_parallel_residual: attention and feed-forward read the same.
+  bool head_gains = false;       ///< Norms of q and k have a gain of its own for each head.
+  float value_scale = 0;         ///< attention.value_scale: multiplies values; 0: none.
+  float embedding_scale = 0;     ///< embedding_scale: multiplies token embeddings; 0: none.
+  float residual_scale = 0;      ///< residual_scale: multiplies what a block adds; 0: none.
   float logit_divisor = 0;  ///< logit_scale, or its inverse where that multiplies: what logits are divided by; 0: none.
 
   float situ_beta = 0;         ///< activation.situ_beta: what Activation::kSitu bounds its gate by,

@@ -40,6 +40,7 @@ Routing routing_of(const ModelConfig& config, const LayerWeights& w) {
   return {.gating = static_cast<Gating>(config.gating),
           .renormalize = config.renormalize,
           .scale = config.expert_scale == 0 ? 1 : config.expert_scale,
+          .early = config.early_weights,
           .n_groups = config.n_groups,
           .n_used_groups = config.n_used_groups,
           .group_best = config.group_best,
@@ -247,7 +248,11 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   if (options.qk_norm || options.late_qk_norm) spec.q_norm = present(w.q_norm), spec.k_norm = present(w.k_norm);
   spec.late_norm = options.late_qk_norm;
   if (options.temperature) spec.temperature = config_.attn_temperature;
-  spec.temperature_length = config_.rope_original_context;
+  spec.temperature_length =
+      config_.attn_temperature_length ? config_.attn_temperature_length : config_.rope_original_context;
+  spec.temperature_offset = config_.attn_temperature_offset;
+  spec.chunked = config_.chunked;
+  spec.plain_late_norm = options.plain_late_qk_norm;
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
   spec.causal = config_.causal;
   if (config_.alibi) spec.slopes = plan_.slopes.data();

@@ -93,7 +93,9 @@ struct AttentionSpec {
   bool late_norm = false;         ///< q_norm and k_norm come after the rotation.
   float value_scale = 0;          ///< Multiplies values; 0: none.
   float temperature = 0;  ///< Queries at position p times 1 + temperature * log(1 + floor(p / temperature_length)).
-  int64_t temperature_length = 0;
+  int64_t temperature_length = 0, temperature_offset = 0;
+  bool chunked = false;          ///< ModelConfig::chunked.
+  bool plain_late_norm = false;  ///< Of q and k heads, without a gain, after the rotation.
   KvLayout::Layer kv;
   int64_t most_rows = 0, rows_offset = 0;  ///< Rows that a query sees at most, where these lie anywhere; in scratch.
   int64_t most_seen = 0;                   ///< Positions of Buf::kSelected that a query sees at most; 0: it sees all.
@@ -193,6 +195,7 @@ struct Routing {
   bool renormalize = false;
   float scale = 1;
   float logit_scale = 0;  ///< Multiplies logits; 0: none.
+  bool early = false;     ///< ModelConfig::early_weights.
   int64_t n_groups = 1, n_used_groups = 1, group_best = 2;
   const Vector* selection_bias = nullptr;
   const Vector* expert_scale = nullptr;     ///< Multiplies the weight of each expert in the end.
@@ -314,18 +317,19 @@ class KernelFinder {
 
 /// Options of shared blocks, named after what they do.
 struct AttentionOptions {
-  bool pre_norm = true;        ///< Norm of what the block reads.
-  bool qk_norm = false;        ///< Norm of each q and k head before the rotation, where the file has its gain.
-  bool late_qk_norm = false;   ///< The same after the rotation.
-  bool whole_qk_norm = false;  ///< The same on the whole vectors of q and k, which have no biases.
-  bool rotate = true;          ///< Positions turn q and k; in some families not in all layers.
-  bool temperature = false;    ///< Queries grow with the position (ModelConfig::attn_temperature).
-  bool value_norm = false;     ///< Norm of each head of V, without a gain.
-  bool post_norm = false;      ///< Norm of the block's output before it is added.
-  bool stream_norm = false;    ///< Norm of all that goes on, once the output has been added.
-  bool gated = false;          ///< The output of each head is multiplied by a sigmoid, which comes out of wq.
-  bool beside = false;         ///< Reads what the block before it has read, not what that adds (scan).
-  bool sinks = false;          ///< A logit per head that takes part in the softmax and has no value.
+  bool pre_norm = true;             ///< Norm of what the block reads.
+  bool qk_norm = false;             ///< Norm of each q and k head before the rotation, where the file has its gain.
+  bool late_qk_norm = false;        ///< The same after the rotation.
+  bool plain_late_qk_norm = false;  ///< The same without a gain.
+  bool whole_qk_norm = false;       ///< The same on the whole vectors of q and k, which have no biases.
+  bool rotate = true;               ///< Positions turn q and k; in some families not in all layers.
+  bool temperature = false;         ///< Queries grow with the position (ModelConfig::attn_temperature).
+  bool value_norm = false;          ///< Norm of each head of V, without a gain.
+  bool post_norm = false;           ///< Norm of the block's output before it is added.
+  bool stream_norm = false;         ///< Norm of all that goes on, once the output has been added.
+  bool gated = false;               ///< The output of each head is multiplied by a sigmoid, which comes out of wq.
+  bool beside = false;              ///< Reads what the block before it has read, not what that adds (scan).
+  bool sinks = false;               ///< A logit per head that takes part in the softmax and has no value.
   /// The feed-forward that follows reads what this block has read, not what it adds: with a norm of its own where the
   /// layer has one, otherwise with the same.
   bool parallel = false;

@@ -262,6 +262,18 @@ TEST(Config, MambaAmongOrBesideOthers) {
   }
 }
 
+TEST(Config, Llama4) {
+  const auto scout = read("llama4", {});
+  ASSERT_TRUE(scout) << scout.error().message;
+  EXPECT_EQ(scout->window_of(0), 8192);
+  EXPECT_EQ(scout->window_of(3), 0);
+  EXPECT_TRUE(scout->has_experts(1) && !scout->has_experts(0));
+  const auto whole = read("llama4", {{"attention.sliding_window", u32(0)}});
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_FALSE(whole->any_sliding());
+  expect_refused("llama4", {{"expert_used_count", u32(2)}}, {"llama4.expert_used_count is 2", "one expert"});
+}
+
 TEST(Config, KimiK3) {
   const auto kimi = read("kimi-k3", {});
   ASSERT_TRUE(kimi) << kimi.error().message;

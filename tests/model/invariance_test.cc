@@ -123,7 +123,9 @@ const std::vector<std::string>& models_in_short() {
                                                  "nemotron_h_moe",
                                                  "nemotron_h_moe-groups",
                                                  "falcon-h1-norm",
-                                                 "baichuan-13b"};
+                                                 "baichuan-13b",
+                                                 "llama4-chunks",
+                                                 "llama4-q8_0"};
   return names;
 }
 

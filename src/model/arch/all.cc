@@ -94,6 +94,9 @@ extern const Arch kLfm2, kLfm2Moe;
 namespace llama {
 extern const Arch kLlama;
 }
+namespace llama4 {
+extern const Arch kLlama4;
+}
 namespace mimo2 {
 extern const Arch kMimo2;
 }
@@ -199,6 +202,7 @@ constexpr const Arch* kArchs[] = {&apertus::kApertus,
                                   &lfm2::kLfm2,
                                   &lfm2::kLfm2Moe,
                                   &llama::kLlama,
+                                  &llama4::kLlama4,
                                   &mimo2::kMimo2,
                                   &minicpm::kMiniCpm,
                                   &minimax_m2::kMinimaxM2,

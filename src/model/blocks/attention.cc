@@ -28,6 +28,7 @@ void finish_head(const Step& step, Exec& exec, HeadWork work, int64_t r, float* 
   if (!a.late_norm) norm();
   rotate_head(a, exec, r, x);
   if (a.late_norm) norm();
+  if (a.plain_late_norm) exec.plan->norm(x, nullptr, exec.plan->config->norm_eps, a.k_dim, x);
 }
 
 const float* bias_of(const Vector* own, const Vector* fused, int64_t own_at, int64_t fused_at) noexcept {
@@ -105,7 +106,7 @@ Cut share_heads(const AttentionSpec& a, Cut cut, int64_t n_calls, int n_workers)
 }  // namespace
 
 float temperature_at(const AttentionSpec& a, int64_t position) noexcept {
-  const auto times = static_cast<double>(position / a.temperature_length + 1);
+  const auto times = static_cast<double>((position + a.temperature_offset) / a.temperature_length + 1);
   return static_cast<float>(1 + static_cast<double>(a.temperature) * math::log(times));
 }
 

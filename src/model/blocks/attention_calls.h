@@ -7,6 +7,7 @@ namespace stoker::model {
 
 /// The positions that the query at `position` of a sequence of `length` sees, where it sees all of them.
 inline Range seen_by(const AttentionSpec& a, int64_t position, int64_t length) noexcept {
+  if (a.chunked && a.window != 0) return {position / a.window * a.window, position + 1};
   if (a.causal) return {a.window ? std::max<int64_t>(0, position + 1 - a.window) : 0, position + 1};
   if (a.window == 0) return {0, length};
   return {std::max<int64_t>(0, position - a.window / 2), std::min(length, position + a.window / 2 + 1)};

@@ -136,15 +136,29 @@ void route_row(const Step& step, Exec& exec, int64_t r) noexcept {
   if (moe.shared) experts.shared_weight[of_call] = weight_of_shared(moe, logits);
 }
 
+/// Quantized values times `weight`: their scales are.
+void weigh_quantized(const QuantizedRow& row, const QuantizedTables& y, int64_t n_y, int64_t at,
+                     float weight) noexcept {
+  for (int64_t s = 0; s < (row.k + 255) / 256; ++s) {
+    if (row.forms.a256) y.d256[s * n_y + at] *= weight;
+    for (int64_t i = 0; row.forms.a32 && i < 8; ++i) y.d32[(s * n_y + at) * 8 + i] *= weight;
+  }
+}
+
 /// The activations of the row, as they are and quantized, to where the experts will find them.
 void keep_row(const Step& step, Exec& exec, int64_t r) noexcept {
   Experts& experts = *exec.experts;
-  copy_quantized({.forms = step.moe.in_forms, .k = step.moe.dim}, exec.quantized, exec.n_rows, r, experts.in,
-                 experts.n_rows, exec.row0 + r);
-  if (exec.stride(Buf::kExpertIn) > 0) {
-    std::memcpy(exec.row(Buf::kExpertIn, r), exec.row(step.moe.in, r),
-                static_cast<size_t>(step.moe.dim) * sizeof(float));
-  }
+  const int64_t of_call = exec.row0 + r;
+  const QuantizedRow row{.forms = step.moe.in_forms, .k = step.moe.dim};
+  copy_quantized(row, exec.quantized, exec.n_rows, r, experts.in, experts.n_rows, of_call);
+  const bool floats = exec.stride(Buf::kExpertIn) > 0;
+  float* kept = floats ? exec.row(Buf::kExpertIn, r) : nullptr;
+  if (floats) std::memcpy(kept, exec.row(step.moe.in, r), static_cast<size_t>(step.moe.dim) * sizeof(float));
+  if (!step.moe.routing.early) return;
+  float& weight = experts.weight[of_call];  // of the only expert
+  weigh_quantized(row, experts.in, experts.n_rows, of_call, weight);
+  if (floats) exec.table->scale(kept, weight, step.moe.dim, kept);
+  weight = 1;
 }
 
 }  // namespace
