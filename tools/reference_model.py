@@ -72,6 +72,7 @@ class Family:
     one_block: bool = False  # a layer is a recurrence, attention, or a feed-forward block
     beside: bool = False  # a recurrence beside attention in each layer
     llama4: bool = False  # windows are chunks, norms of q and k have no gain, experts read what is weighed
+    attn_gate: bool = False  # a matrix gives the gates of heads
     alibi_layers: int = 0  # the model with so many layers has ALiBi in place of rotation
     kimi_k3: bool = False  # what it has beyond Kimi Linear is
     output_norm: str = "output_norm"
@@ -132,6 +133,17 @@ FAMILIES = {
     ),
     "gpt-oss": Family(
         ffn_norm="post_attention_norm", activation="clamped", window_period=2, sinks=True, gating="selected"
+    ),
+    "afmoe": Family(
+        qk_norm="head",
+        attn_gate=True,
+        post_norms=True,
+        scaled_embedding=True,
+        window_period=4,
+        turned_layers="sliding",
+        gating="sigmoid",
+        keyed_routing=True,
+        sparse_layers=True,
     ),
     "apertus": Family(qk_norm="head", gated=False, activation="xielu"),
     "arcee": Family(rope="neighbours", gated=False, activation="relu2"),
@@ -633,6 +645,8 @@ class Model:
             out[:, head] = softmax(scores)[:, : len(k)] @ v[:, group]
         if self.family.gated_output:
             out = out * sigmoid(self.gate)
+        if self.family.attn_gate:
+            out = out * sigmoid(self.file.linear(x, block + "attn_gate")).reshape(out.shape)
         return self.file.linear(out.reshape(len(x), -1), block + "attn_output")
 
     def gated(self, gate, up):

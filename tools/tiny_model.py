@@ -64,6 +64,15 @@ def llama4(keys=None, experts_of=8, ff_dim=40, **fields):
     return Shape("llama4", **{"n_layers": 4, "tied": False} | fields, experts=experts, keys=keys)
 
 
+def afmoe(keys=None, **fields):
+    keys = {"leading_dense_block_count": 2, "expert_shared_count": 1, "expert_weights_scale": 2.0} | (keys or {})
+    keys |= {"expert_weights_norm": True, "attention.sliding_window": 9}
+    layers = tuple(range(keys["leading_dense_block_count"], 8))
+    experts = Experts(*(8, 3, 40, EXPERT_FF), shared_ff_dim=40, shared_key=False, selection_bias=0.2, layers=layers)
+    fields = {"n_layers": 6, "qk_norm": "head", "post_norms": True, "embedding_std": 0.12} | fields
+    return Shape("afmoe", **fields, attn_gate=True, experts=experts, keys=keys)
+
+
 def qwen2(**fields):
     fields = {"biases": ("q", "k", "v"), "rope_base": 1e6} | fields
     return Shape("qwen2", **fields)
@@ -421,6 +430,8 @@ FAMILIES = {
     ),
     "gemma": Shape("gemma", head_dim=32, n_kv_heads=1, embedding_std=0.12),
     "qwen": Shape("qwen", n_kv_heads=6, fused_qkv=True, biases=("qkv",), tied=False, ff_key_factor=2),
+    # Two dense layers; a layer that sees all and does not rotate.
+    "afmoe": afmoe(),
     "apertus": Shape(
         "apertus",
         head_dim=24,

@@ -503,6 +503,13 @@ constexpr SynthKey kTinyLlama4[] = {{"expert_count", 4},
                                     {"expert_used_count", 1},
                                     {"expert_feed_forward_length", 256},
                                     {"interleave_moe_layer_step", 2}};
+constexpr SynthKey kTinyAfMoe[] = {{"expert_count", 8},
+                                   {"expert_used_count", 2},
+                                   {"expert_feed_forward_length", 256},
+                                   {"expert_shared_count", 1},
+                                   {"leading_dense_block_count", 1},
+                                   {"expert_weights_norm", true},
+                                   {"attention.sliding_window", 128}};
 constexpr SynthKey kTinyNext[] = {{"rope.dimension_count", 16},
                                   {"full_attention_interval", 2},
                                   {"ssm.conv_kernel", 4},
@@ -758,6 +765,7 @@ constexpr SynthShape kShapes[] = {
     {"phi-2", "phi2", "phi-2", 51200, 32, 2560, 10240, 32, 32, 80, 2048, 1e4, 1e-5, kRotate32, kPhi2},
     {"gpt2", "gpt2", "gpt-2", 50257, 12, 768, 3072, 12, 12, 64, 1024, 1e4, 1e-5, {}, kPlainMlpBiases},
     // For tests and first steps.
+    {"tiny-afmoe", "afmoe", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyAfMoe},
     {"tiny-llama4", "llama4", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyLlama4, kUntied},
     {"tiny-llama", "llama", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
     {"tiny-mixtral", "llama", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExperts, kUntied},

@@ -262,13 +262,16 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   norm(of_mlp             ? &w.ffn_norm
        : options.pre_norm ? &w.attn_norm
                           : nullptr,
-       of_mlp ? w.b_ffn_norm : w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv}));
+       of_mlp ? w.b_ffn_norm : w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.attn_gate}));
   parallel_pending_ = parallel;
   if (w.wqkv) {
     product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}});
   } else {
     product(spec.stores ? "q k v" : "q", layer, Buf::kNormed,
-            {{&w.wq, {Buf::kQkv, 0}}, {&w.wk, {Buf::kQkv, spec.k_column}}, {&w.wv, {Buf::kQkv, spec.v_column}}});
+            {{&w.wq, {Buf::kQkv, 0}},
+             {&w.wk, {Buf::kQkv, spec.k_column}},
+             {&w.wv, {Buf::kQkv, spec.v_column}},
+             {&w.attn_gate, {Buf::kUp, 0}}});
   }
   if (options.whole_qk_norm) {
     Step& whole = add(qk_norm_step, "norm q k", layer);
@@ -280,18 +283,27 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   need(Buf::kQkv, spec.v_column + spec.n_kv_heads * spec.v_dim);
   if (spec.stores) stored();
   attend(spec, layer);
-  Step& quantize = add(options.gated ? gate_step : quantize_step, options.gated ? "gate, quantize" : "quantize", layer);
-  quantize.in = Buf::kAttended;
-  quantize.k = spec.n_heads * spec.v_dim;
-  quantize.forms = forms_of({&w.wo});
-  quantize.attention = spec;
-  quantize.gathered = layer == last_with_state_;
-  quantize.up = Buf::kQkv;
+  quantize_attended(w, layer, Buf::kAttended, spec);
   product("attention out", layer, Buf::kAttended, {{&w.wo, {options.parallel ? Buf::kParallel : Buf::kBranch, 0}}});
   (options.parallel ? parallel_pending_ : branch_pending_) = true;
   (options.parallel ? parallel_bias_ : branch_bias_) = present(w.bo);
   if (options.post_norm) post_gain_ = &w.post_attn_norm;
   if (options.stream_norm) stream_norm(w.attn_out_norm, w.b_attn_out_norm);
+}
+
+/// Attended rows as the way out reads them, times their gates where there are any.
+void PlanBuilder::quantize_attended(const LayerWeights& w, int64_t layer, Buf in, const AttentionSpec& spec) {
+  const bool gated = spec.gated || w.attn_gate;
+  Step& step = add(gated ? gate_step : quantize_step, gated ? "gate, quantize" : "quantize", layer);
+  step.in = in;
+  step.k = spec.n_heads * spec.v_dim;
+  step.forms = forms_of({&w.wo});
+  step.attention = spec;
+  step.gathered = layer == last_with_state_;
+  if (spec.gated) step.up = Buf::kQkv;
+  if (!w.attn_gate) return;
+  step.attention.q_column = step.attention.k_dim = 0;  // those of all heads, in Buf::kUp
+  step.attention.q_stride = spec.v_dim;
 }
 
 Step& PlanBuilder::gather(int64_t layer) {
@@ -422,6 +434,7 @@ void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) 
   route(w, layer, spec);
   if (spec.shared) shared_expert(w, layer, options.activation);
   experts(w, layer, spec, options.activation);
+  if (options.post_norm) post_gain_ = &w.post_ffn_norm;
   if (options.stream_norm) stream_norm(w.layer_out_norm, w.b_layer_out_norm);
 }
 

@@ -343,6 +343,7 @@ struct MlpOptions {
 
 struct MoeOptions {
   Activation activation = Activation::kSilu;
+  bool post_norm = false;  ///< Norm of what the experts give together.
   bool pre_norm = true;
   bool stream_norm = false;
 };
@@ -406,6 +407,7 @@ class PlanBuilder {
                std::initializer_list<std::pair<const Matrix*, std::pair<Buf, int64_t>>> targets);
   Step& gather(int64_t layer);
   void attend(const AttentionSpec& spec, int64_t layer);
+  void quantize_attended(const LayerWeights& w, int64_t layer, Buf in, const AttentionSpec& spec);
   AttentionSpec window_spec(const LayerWeights& w, int64_t layer);
   void attend_window(const LayerWeights& w, int64_t layer, const AttentionSpec& spec);
   IndexSpec indexer(const LayerWeights& w, int64_t layer, const AttentionSpec& spec, int64_t column) const;

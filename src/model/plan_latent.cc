@@ -120,13 +120,9 @@ void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer, bool ro
   values.group_step = values.first_group + values.n_groups;
   heads_step(quantize_heads_step, "quantize heads", layer, Buf::kAttended, values, up);
   head_product("latent to values", layer, values, up, Buf::kQkv);
-  Step& quantize = add(w.attn_gate ? gate_step : quantize_step, w.attn_gate ? "gate, quantize" : "quantize", layer);
-  quantize.in = Buf::kQkv;
-  quantize.k = n_heads * value;
-  quantize.attention.n_heads = n_heads;  // whose gates stand in Buf::kUp
-  quantize.attention.v_dim = quantize.attention.q_stride = value;
-  quantize.gathered = layer == last_with_state_;
-  quantize.forms = forms_of({&w.wo});
+  AttentionSpec out;
+  out.n_heads = n_heads, out.v_dim = value;
+  quantize_attended(w, layer, Buf::kQkv, out);
   product("attention out", layer, Buf::kQkv, {{&w.wo, {Buf::kBranch, 0}}});
   branch_pending_ = true;
 }

@@ -124,6 +124,7 @@ const std::vector<std::string>& models_in_short() {
                                                  "nemotron_h_moe-groups",
                                                  "falcon-h1-norm",
                                                  "baichuan-13b",
+                                                 "afmoe",
                                                  "llama4-chunks",
                                                  "llama4-q8_0"};
   return names;

@@ -7,6 +7,9 @@
 namespace stoker::model {
 
 // Where the families are: each file has a namespace of its own name, since they are compiled several at a time.
+namespace afmoe {
+extern const Arch kAfMoe;
+}
 namespace apertus {
 extern const Arch kApertus;
 }
@@ -156,7 +159,8 @@ extern const Arch kStableLm, kOrion;
 }
 
 namespace {
-constexpr const Arch* kArchs[] = {&apertus::kApertus,
+constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
+                                  &apertus::kApertus,
                                   &arcee::kArcee,
                                   &internlm2::kBaichuan,
                                   &bailingmoe::kBailingMoe,
