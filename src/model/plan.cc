@@ -294,10 +294,8 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
 /// Attended rows as the way out reads them, times their gates where there are any.
 void PlanBuilder::quantize_attended(const LayerWeights& w, int64_t layer, Buf in, const AttentionSpec& spec) {
   const bool gated = spec.gated || w.attn_gate;
-  Step& step = add(gated ? gate_step : quantize_step, gated ? "gate, quantize" : "quantize", layer);
-  step.in = in;
-  step.k = spec.n_heads * spec.v_dim;
-  step.forms = forms_of({&w.wo});
+  Step& step = quantize(in, 0, spec.n_heads * spec.v_dim, forms_of({&w.wo}), layer);
+  if (gated) step.run = gate_step, step.name = "gate, quantize";
   step.attention = spec;
   step.gathered = layer == last_with_state_;
   if (spec.gated) step.up = Buf::kQkv;
@@ -450,14 +448,11 @@ void PlanBuilder::latent_experts(const LayerWeights& w, int64_t layer, MoeSpec s
   if (shared) shared_expert(w, layer, activation);
   spec.in = spec.out = Buf::kDown;
   spec.post_gain = present(w.routed_norm);
-  Step& quantize = add(quantize_step, "quantize", layer);
-  quantize.in = spec.in;
-  quantize.k = spec.dim;
-  quantize.forms = spec.in_forms;
+  quantize(spec.in, 0, spec.dim, spec.in_forms, layer);
   route(w, layer, spec);
   experts(w, layer, spec, activation);
-  this->quantize(Buf::kDown, 0, spec.dim, w.routed_up, layer);
-  product("up", layer, Buf::kDown, {{&w.routed_up, {Buf::kBranch, 0}}});
+  quantize(spec.out, 0, spec.dim, forms_of({&w.routed_up}), layer);
+  product("up", layer, spec.out, {{&w.routed_up, {Buf::kBranch, 0}}});
   parallel_pending_ = shared;
 }
 

@@ -417,7 +417,7 @@ class PlanBuilder {
   void recur(const RecurrentSpec& spec, const LayerWeights& w, int64_t layer);
   RecurrentSpec recurrent_spec(const LayerWeights& w, int64_t layer) const;
   void state_out(const RecurrentSpec& spec, const LayerWeights& w, int64_t layer);
-  void quantize(Buf in, int64_t column, int64_t k, const Matrix& w, int64_t layer);
+  Step& quantize(Buf in, int64_t column, int64_t k, Forms forms, int64_t layer);
   Step& heads_step(StepFn run, const char* name, int64_t layer, Buf in, const HeadsSpec& heads, const Matrix& w);
   void head_product(const char* name, int64_t layer, HeadsSpec heads, const Matrix& w, Buf out);
   MoeSpec moe_spec(const LayerWeights& w) const;

@@ -77,7 +77,7 @@ void PlanBuilder::compressed_attention(const LayerWeights& w, int64_t layer) {
   groups.n_groups = groups.group_step = latent / 16;
   heads_step(quantize_heads_step, "quantize groups", layer, Buf::kAttended, groups, w.out_down);
   head_product("groups to latents", layer, groups, w.out_down, Buf::kQkv);
-  quantize(Buf::kQkv, 0, n_groups * latent, w.wo, layer);
+  quantize(Buf::kQkv, 0, n_groups * latent, forms_of({&w.wo}), layer);
   product("attention out", layer, Buf::kQkv, {{&w.wo, {Buf::kBranch, 0}}});
   branch_pending_ = true;
 }

@@ -60,15 +60,14 @@ void PlanBuilder::state_out(const RecurrentSpec& spec, const LayerWeights& w, in
   need(Buf::kAttended, inner);
   stored();
   if (layer == last_with_state_ && !w.state_out) {  // otherwise attention comes next
-    Step& step = gather(layer);
-    step.in = Buf::kAttended;
-    step.k = inner;
-    step.gathered = true;
+    Step& outputs = gather(layer);
+    outputs.in = Buf::kAttended;
+    outputs.k = inner;
+    outputs.gathered = true;
   }
   const Matrix& out = w.state_out ? w.state_out : w.wo;
-  quantize(Buf::kAttended, 0, inner, out, layer);
+  Step& step = quantize(Buf::kAttended, 0, inner, forms_of({&out}), layer);
   if (spec.scan && w.state_norm) {
-    Step& step = plan_.steps.back();
     step.run = group_norm_step;
     step.name = "norm, quantize";
     step.recurrent = spec;
@@ -77,12 +76,13 @@ void PlanBuilder::state_out(const RecurrentSpec& spec, const LayerWeights& w, in
   (w.state_out ? parallel_pending_ : branch_pending_) = true;
 }
 
-void PlanBuilder::quantize(Buf in, int64_t column, int64_t k, const Matrix& w, int64_t layer) {
+Step& PlanBuilder::quantize(Buf in, int64_t column, int64_t k, Forms forms, int64_t layer) {
   Step& step = add(quantize_step, "quantize", layer);
   step.in = in;
   step.in_column = column;
   step.k = k;
-  step.forms = forms_of({&w});
+  step.forms = forms;
+  return step;
 }
 
 void PlanBuilder::gated_delta(const LayerWeights& w, int64_t layer, bool tiled) {
@@ -140,10 +140,10 @@ void PlanBuilder::kimi_delta(const LayerWeights& w, int64_t layer) {
           {{&w.beta, {Buf::kQkv, beta}},
            {&w.decay_down, {Buf::kQkv, decay_down}},
            {&gate_in, {Buf::kQkv, w.state_gate_down ? gate_down : gate}}});
-  quantize(Buf::kQkv, decay_down, w.decay.n_in, w.decay, layer);
+  quantize(Buf::kQkv, decay_down, w.decay.n_in, forms_of({&w.decay}), layer);
   product("decay up", layer, Buf::kQkv, {{&w.decay, {Buf::kQkv, decay}}});
   if (w.state_gate_down) {
-    quantize(Buf::kQkv, gate_down, w.state_gate.n_in, w.state_gate, layer);
+    quantize(Buf::kQkv, gate_down, w.state_gate.n_in, forms_of({&w.state_gate}), layer);
     product("gate up", layer, Buf::kQkv, {{&w.state_gate, {Buf::kQkv, gate}}});
   }
   recur(spec, w, layer);

@@ -1,23 +1,9 @@
 // Several residuals of a token: a new one is begun every few layers, those before are kept, and each block reads them
 // all (docs/kernels.md#residuals).
-#include <algorithm>
-
-#include "base/math.h"
+#include "model/blocks/shares.h"
 #include "model/exec.h"
 
 namespace stoker::model {
-namespace {
-
-/// Scores become weights, in double.
-void softmax(double* scores, int64_t n) noexcept {
-  const double best = *std::max_element(scores, scores + n);
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += scores[i] = math::exp(scores[i] - best);
-  for (int64_t i = 0; i < n; ++i) scores[i] /= sum;
-}
-
-}  // namespace
-
 const float* read_kept(const Step& step, const Exec& exec, int64_t r, float* y) noexcept {
   const kernels::Table& t = *exec.table;
   const int64_t dim = exec.plan->config->dim, n = step.kept.n;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/math.h"
+#include "model/blocks/shares.h"
 #include "model/exec.h"
 
 namespace stoker::model {
@@ -25,8 +26,6 @@ void find_largest(const T* x, int64_t n_all, int64_t n, int32_t* found) noexcept
     found[at] = static_cast<int32_t>(e);
   }
 }
-
-double sigmoid(double x) noexcept { return 1 / (1 + math::exp(-x)); }
 
 double sqrt_softplus(double x) noexcept {
   if (x > 30) return math::sqrt(x);
@@ -119,7 +118,7 @@ void weigh(const float* logits, const MoeSpec& moe, const int32_t* chosen, float
 
 float weight_of_shared(const MoeSpec& moe, const float* logits) noexcept {
   if (moe.shared_weight_column == 0) return 1;
-  return static_cast<float>(1 / (1 + math::exp(-static_cast<double>(logits[moe.shared_weight_column]))));
+  return static_cast<float>(sigmoid(static_cast<double>(logits[moe.shared_weight_column])));
 }
 
 void route_row(const Step& step, Exec& exec, int64_t r) noexcept {

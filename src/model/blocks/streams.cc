@@ -1,17 +1,14 @@
 // Several residual streams of a token: a block reads one mixture of them, and what it gives goes back into another
 // mixture of each (docs/kernels.md#streams).
-#include <algorithm>
 #include <cstring>
 
-#include "base/math.h"
+#include "model/blocks/shares.h"
 #include "model/exec.h"
 
 namespace stoker::model {
 namespace {
 
 constexpr int64_t kMostStreams = 4;
-
-double sigmoid(double x) noexcept { return 1 / (1 + math::exp(-x)); }
 
 /// [n][n], from stream to stream; rows or columns divided by their sums.
 struct Square {
@@ -30,14 +27,12 @@ struct Square {
   void divide_columns(double eps) noexcept { divide(n, 1, eps); }
 };
 
-/// Softmax of each row.
+/// Softmax of each row, plus eps.
 void softmax_rows(Square& c, double eps) noexcept {
   for (int64_t i = 0; i < c.n; ++i) {
     double* row = c.values + i * c.n;
-    const double best = *std::max_element(row, row + c.n);
-    double sum = 0;
-    for (int64_t j = 0; j < c.n; ++j) sum += row[j] = math::exp(row[j] - best);
-    for (int64_t j = 0; j < c.n; ++j) row[j] = row[j] / sum + eps;
+    softmax(row, c.n);
+    for (int64_t j = 0; j < c.n; ++j) row[j] += eps;
   }
 }
 
