@@ -10,7 +10,9 @@ import sys
 
 import numpy as np
 
-from reference_model import File, Rope, Unsupported, silu, slopes, softmax
+from reference_file import File, Unsupported
+from reference_math import silu, softmax
+from reference_rope import Rope, slopes
 
 
 def gelu_erf(x):

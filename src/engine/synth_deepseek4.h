@@ -1,4 +1,4 @@
-// Keys of DeepSeek V4 for synth_shapes.cc.
+// Keys of DeepSeek V4 for synth_latent.cc.
 #pragma once
 
 #include <array>

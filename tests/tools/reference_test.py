@@ -15,7 +15,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import distance  # noqa: E402
 import reference  # noqa: E402
 import tiny_model  # noqa: E402
-from reference_model import Model, Unsupported  # noqa: E402
+from reference_file import Unsupported  # noqa: E402
+from reference_model import Model  # noqa: E402
 from tiny_writer import write_model  # noqa: E402
 
 SAMPLE = "llama-longrope-long qwen2-output-bias gemma2 gemma3-pattern gpt-oss glm4moe-groups type-q5_k".split()
