@@ -47,7 +47,11 @@ class Family:
     one_block: bool = False  # a layer is a recurrence, attention, or a feed-forward block
     beside: bool = False  # a recurrence beside attention in each layer
     llama4: bool = False  # windows are chunks, norms of q and k have no gain, experts read what is weighed
-    attn_gate: bool = False  # a matrix gives the gates of heads
+    attn_gate: str = ""  # a matrix gives the gates of heads, or of their values: through a "sigmoid" or a "softplus"
+    whole_first: bool = False  # of a period of layers with a window the first sees everything, not the last
+    own_turns: bool = False  # a key says how much of a head turns in layers that slide
+    half_turned: bool = False  # layers that see everything turn half of what the key says
+    late_limits: bool = False  # keys limit what the activation gives
     alibi_layers: int = 0  # the model with so many layers has ALiBi in place of rotation
     kimi_k3: bool = False  # what it has beyond Kimi Linear is
     output_norm: str = "output_norm"
@@ -111,7 +115,7 @@ FAMILIES = {
     ),
     "afmoe": Family(
         qk_norm="head",
-        attn_gate=True,
+        attn_gate="sigmoid",
         post_norms=True,
         scaled_embedding=True,
         window_period=4,
@@ -260,6 +264,31 @@ FAMILIES = {
         keyed_routing=True,
         sparse_layers=True,
         recurrent="kimi",
+    ),
+    "laguna": Family(
+        qk_norm="head",
+        attn_gate="softplus",
+        window_period=4,
+        whole_first=True,
+        own_turns=True,
+        swa_rope_plain=True,
+        gating="sigmoid",
+        yarn_keys=True,
+        keyed_routing=True,
+        sparse_layers=True,
+    ),
+    "step35": Family(
+        qk_norm="head",
+        attn_gate="sigmoid",
+        window_period=1,
+        own_turns=True,
+        half_turned=True,
+        swa_rope_base=10000.0,
+        swa_rope_plain=True,
+        gating="sigmoid",
+        keyed_routing=True,
+        sparse_layers=True,
+        late_limits=True,
     ),
     "ernie4_5": Family(rope="neighbours"),
     "ernie4_5-moe": Family(rope="neighbours", renormalized=True, sparse_layers=True),

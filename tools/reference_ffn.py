@@ -9,9 +9,12 @@ SMALLEST_WEIGHT_SUM = 6.103515625e-5  # of routing weights before they are renor
 class FeedForward:
     """Of a Model, which is one."""
 
-    def gated(self, gate, up):
+    def gated(self, gate, up, limit=0.0):
+        """limit: of what the activation gives, and of up on both sides; 0: none."""
         if self.kimi_k3:
             return self.kimi_k3.gated(gate, up)
+        if limit > 1e-6:
+            return np.minimum(silu(gate), limit) * np.clip(up, -limit, limit)
         if self.family.activation == "clamped":
             gate, up = np.minimum(gate, 7.0), np.clip(up, -7.0, 7.0)
             return gate / (1 + np.exp(-1.702 * gate)) * (up + 1)
@@ -28,7 +31,7 @@ class FeedForward:
         prefix = f"blk.{layer}.ffn_"
         if self.has_experts(layer):
             experts = (self.kimi_k3 or self).experts
-            return experts(x, layer, prefix) + self.shared_experts(x, prefix)
+            return experts(x, layer, prefix) + self.shared_experts(x, prefix, self.limit("swiglu_clamp_shexp", layer))
         if not self.family.gated:
             act = {"gelu": gelu, "relu2": lambda z: np.maximum(z, 0) ** 2}.get(self.family.activation)
             act = act or (lambda z: self.xielu(z, layer))
@@ -37,7 +40,11 @@ class FeedForward:
             gate, up = self.file.linear(x, prefix + "gate"), self.file.linear(x, prefix + "up")
         else:  # one matrix
             gate, up = np.split(self.file.linear(x, prefix + "up"), 2, axis=1)
-        return self.file.linear(self.gated(gate, up), prefix + "down")
+        return self.file.linear(self.gated(gate, up, self.limit("swiglu_clamp_shexp", layer)), prefix + "down")
+
+    def limit(self, key, layer):
+        limits = self.file.get(key, 0.0) if self.family.late_limits else 0.0
+        return limits[layer] if isinstance(limits, list) else limits
 
     def route(self, x, layer, prefix):
         """(experts [n, used], their weights): the best first, the lower index where two are equal."""
@@ -104,7 +111,7 @@ class FeedForward:
         def inner(expert, h):
             if matrix["gate"] is None:
                 return np.maximum(project("up", expert, h), 0) ** 2
-            return self.gated(project("gate", expert, h), project("up", expert, h))
+            return self.gated(project("gate", expert, h), project("up", expert, h), self.limit("swiglu_clamp_exp", layer))
 
         def project(name, expert, h):
             y = h @ matrix[name][expert].T
@@ -120,11 +127,12 @@ class FeedForward:
                 out[rows] += weights * project("down", expert, inner(expert, x[rows]))
         return out
 
-    def shared_experts(self, x, prefix):
+    def shared_experts(self, x, prefix, limit=0.0):
         """What all tokens get, in some families times a weight of its own; 0 where there is none."""
         if prefix + "down_shexp.weight" not in self.file.tensors:
             return 0
         h = self.file.linear(x, prefix + "up_shexp")
-        h = self.gated(self.file.linear(x, prefix + "gate_shexp"), h) if self.family.gated else np.maximum(h, 0) ** 2
+        gated = self.family.gated
+        h = self.gated(self.file.linear(x, prefix + "gate_shexp"), h, limit) if gated else np.maximum(h, 0) ** 2
         out, gate = self.file.linear(h, prefix + "down_shexp"), self.file.tensor(prefix + "gate_inp_shexp.weight")
         return out if gate is None else out * sigmoid(x @ gate)[:, None]

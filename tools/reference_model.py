@@ -56,10 +56,13 @@ class Model(FeedForward):
         truncate = file.architecture != "gpt-oss" if yarn_truncate is None else yarn_truncate
         base = get("rope.freq_base", 10000.0)
         self.make_rope = lambda base, scaled: Rope(file, base, scaled, n_ctx, truncate)
-        self.rope = self.swa_rope = Rope(file, base, True, n_ctx, truncate, family.yarn_keys)
+        n_dims = get("rope.dimension_count", self.head_dim)
+        of_whole = n_dims // 2 if family.half_turned else n_dims
+        self.rope = self.swa_rope = Rope(file, base, True, n_ctx, truncate, family.yarn_keys, of_whole)
         if self.window:
             base = get("rope.freq_base_swa", family.swa_rope_base or base)
-            self.swa_rope = Rope(file, base, not family.swa_rope_plain, n_ctx, truncate)
+            n_dims = get("rope.dimension_count_swa", n_dims) if family.own_turns else n_dims
+            self.swa_rope = Rope(file, base, not family.swa_rope_plain, n_ctx, truncate, n_dims=n_dims)
         self.recurrent = None
         if family.axes:
             self.rope.frequency = self.rope.frequency * self.turned_axes(len(self.rope.frequency))
@@ -127,7 +130,8 @@ class Model(FeedForward):
         self.window = self.file.get("attention.sliding_window", self.family.default_window) if windowed else 0
         pattern = self.file.get("attention.sliding_window_pattern", period) if windowed else 1
         if not isinstance(pattern, list):
-            pattern = [pattern == 0 or layer % pattern < pattern - 1 for layer in range(self.n_layers)]
+            whole = 0 if self.family.whole_first else pattern - 1
+            pattern = [pattern == 0 or layer % pattern != whole for layer in range(self.n_layers)]
         self.sliding = [bool(self.window and pattern[layer]) for layer in range(self.n_layers)]
 
     def reset(self):
@@ -218,7 +222,8 @@ class Model(FeedForward):
         if self.family.gated_output:
             out = out * sigmoid(self.gate)
         if self.family.attn_gate:
-            out = out * sigmoid(self.file.linear(x, block + "attn_gate")).reshape(out.shape)
+            gate = self.file.linear(x, block + "attn_gate").reshape(*out.shape[:2], -1)  # of heads, or of values
+            out = out * (sigmoid(gate) if self.family.attn_gate == "sigmoid" else np.logaddexp(0, gate))
         return self.file.linear(out.reshape(len(x), -1), block + "attn_output")
 
     def only_block(self, x, layer, positions):

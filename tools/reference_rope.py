@@ -18,17 +18,17 @@ def slopes(n_heads):
 class Rope:
     """Angle per position and pair, and the factor on sine and cosine."""
 
-    def __init__(self, file, base, scaled, n_ctx, yarn_truncate, yarn_keys=False):
+    def __init__(self, file, base, scaled, n_ctx, yarn_truncate, yarn_keys=False, n_dims=0):
         self.yarn_keys = file.get if yarn_keys else lambda key, default: default
-        self.n_dims = file.get("rope.dimension_count", file.get("attention.key_length"))
+        self.n_dims = n_dims or file.get("rope.dimension_count", file.get("attention.key_length"))
         self.magnitude = float(file.get("rope.scaling.attn_factor", 1.0))
         pair = np.arange(self.n_dims // 2)
         self.frequency = float(base) ** (-2.0 * pair / self.n_dims)
         kind, factor = file.get("rope.scaling.type", "linear"), float(file.get("rope.scaling.factor", 0.0)) or 1.0
         original = file.get("rope.scaling.original_context_length", file.get("context_length"))
         divisors = self.divisors(file, kind, n_ctx > original)
-        if divisors is not None:
-            self.frequency = self.frequency / divisors
+        if divisors is not None and scaled:
+            self.frequency = self.frequency / divisors[: len(pair)]
         if not scaled or kind in ("none", "longrope") or factor == 1.0:
             return
         if kind == "linear":
@@ -60,7 +60,8 @@ class Rope:
         keep = 1 - np.clip((pair - low) / max(0.001, high - low), 0, 1)
         self.frequency = self.frequency * (keep + (1 - keep) / factor)
         back = get("rope.scaling.yarn_log_multiplier", 0.0)
-        self.magnitude *= (0.1 * math.log(factor) + 1) / (0.1 * back * math.log(factor) + 1)
+        usual = (0.1 * math.log(factor) + 1) / (0.1 * back * math.log(factor) + 1)
+        self.magnitude *= get("rope.scaling.yarn_attn_factor", 0.0) or usual
 
     def turn(self, x, positions, pairs):
         """x: [n, heads, D]; the first n_dims of a head are turned."""

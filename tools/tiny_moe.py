@@ -32,7 +32,23 @@ def afmoe(keys=None, **fields):
     layers = tuple(range(keys["leading_dense_block_count"], 8))
     experts = Experts(*(8, 3, 40, EXPERT_FF), shared_ff_dim=40, shared_key=False, selection_bias=0.2, layers=layers)
     fields = {"n_layers": 6, "qk_norm": "head", "post_norms": True, "embedding_std": 0.12} | fields
-    return Shape("afmoe", **fields, attn_gate=True, experts=experts, keys=keys)
+    return Shape("afmoe", **fields, attn_gate="values", experts=experts, keys=keys)
+
+
+def step35(keys=None, **fields):
+    """Layers that slide, by the list, have other heads."""
+    experts = Experts(*(8, 3, 40, EXPERT_FF), shared_ff_dim=56, selection_bias=0.2, layers=(1, 2, 3, 4))
+    keys = window(9) | {"attention.sliding_window_pattern": [False, True, True, False, True]} | (keys or {})
+    keys |= {"leading_dense_block_count": 1, "expert_weights_norm": True, "expert_weights_scale": 3.0}
+    fields = {"n_layers": 5, "head_dim": 24, "swa_heads": (8, 4), "attn_gate": "heads", "tied": False} | fields
+    return Shape("step35", **fields, qk_norm="head", experts=experts, keys=keys)
+
+
+def laguna(keys=None, **fields):
+    experts = Experts(*(8, 3, 40, EXPERT_FF), shared_ff_dim=56, selection_bias=0.2, layers=tuple(range(1, 7)))
+    keys = {"leading_dense_block_count": 1, "expert_weights_norm": True, "expert_weights_scale": 2.5} | (keys or {})
+    fields = {"n_layers": 6, "head_dim": 32, "attn_gate": "heads", "rope_base": 5e5} | fields
+    return Shape("laguna", **fields, qk_norm="head", experts=experts, keys=keys)
 
 
 def gpt_oss(**fields):
@@ -76,6 +92,27 @@ MOE = {
     "llama4": llama4(),
     "llama4-chunks": llama4(keys={"attention.sliding_window": 24}, n_layers=5, n_tokens=150),
     "llama4-whole": llama4(keys={"attention.sliding_window": 0, "interleave_moe_layer_step": 1}, n_layers=2),
+    # Gates of heads, other heads in layers that slide; limits that cut off.
+    "step35": step35(
+        {"rope.freq_base_swa": 500.0, "swiglu_clamp_exp": [0.0, 0.0, 0.7, 0.0, 0.4]}
+        | {"swiglu_clamp_shexp": [0.5, 0.0, 0.0, 1.5, 0.6]},
+        vectors={"rope_freqs.weight": [1, 1.2, 1.9, 2.6, 3.7, 5.2, 1, 1, 1, 1, 1, 1]},
+    ),
+    "step35-plain": step35(swa_heads=(0, 0), n_layers=3),
+    # Gates of heads; then no window and gates of values; and keys that llama.cpp does not read.
+    "laguna": laguna(
+        window(9)
+        | {"rope.freq_base_swa": 500.0, "rope.dimension_count": 16, "rope.dimension_count_swa": 24}
+        | rope("yarn", 4, original=32),
+        n_tokens=LONG,
+    ),
+    "laguna-whole": laguna(rope("yarn", 4, original=32), n_layers=3, attn_gate="values", tied=False),
+    "laguna-original": laguna(
+        rope("yarn", 8, original=32)
+        | {"rope.scaling.yarn_beta_fast": 16.0, "rope.scaling.yarn_beta_slow": 2.0, "rope.scaling.yarn_attn_factor": 0.9},
+        n_layers=2,
+        attn_gate="values",
+    ),
     "mixtral": llama(experts=Experts(8, used=2, ff_dim=160, ff_key="feed_forward_length"), tied=False),
     "qwen2moe": Shape(
         "qwen2moe",

@@ -142,7 +142,7 @@ class Shape:
     short: ShortConvolution | None = None
     output_norm: str = "output_norm"
     gated_output: bool = False  # of attention
-    attn_gate: bool = False  # the same by a matrix of its own
+    attn_gate: str = ""  # the same by a matrix of its own: of "values" or of "heads"
     keys: dict = field(default_factory=dict)  # further metadata below "{arch}."
     bare_keys: dict = field(default_factory=dict)  # without it
     vectors: dict = field(default_factory=dict)  # further global F32 tensors
@@ -442,7 +442,7 @@ class ModelWriter:
             self.linear(block + "attn_k", kv_dim, s.dim, bias="k")
             self.linear(block + "attn_v", n_kv_heads * value_dim, s.dim, bias="v")
         if s.attn_gate:
-            self.linear(block + "attn_gate", n_heads * value_dim, s.dim)
+            self.linear(block + "attn_gate", n_heads * (value_dim if s.attn_gate == "values" else 1), s.dim)
         self.linear(block + "attn_output", s.dim, n_heads * value_dim, bias="output")
         if s.qk_norm == "heads":
             for name, n in (("q", n_heads), ("k", n_kv_heads)):

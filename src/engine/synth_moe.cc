@@ -191,7 +191,33 @@ constexpr SynthKey kTinyAfMoe[] = {{"expert_count", 8},
                                    {"expert_weights_norm", true},
                                    {"attention.sliding_window", 128}};
 
+constexpr int64_t kStepHeads[] = {64, 96, 96, 96}, kOneOfFour[] = {0, 1, 1, 1};
+constexpr SynthKey kStep35Flash[] = {{"attention.head_count", kStepHeads},
+                                     {"attention.sliding_window", 512},
+                                     {"attention.sliding_window_pattern", kOneOfFour},
+                                     {"expert_count", 288},
+                                     {"expert_used_count", 8},
+                                     {"expert_feed_forward_length", 1280},
+                                     {"expert_shared_feed_forward_length", 1280},
+                                     {"expert_weights_norm", true},
+                                     {"expert_weights_scale", 3.0},
+                                     {"leading_dense_block_count", 3}};
+constexpr SynthKey kTinyStep[] = {{"attention.sliding_window", 128},
+                                  {"attention.sliding_window_pattern", kOneOfFour},
+                                  {"expert_count", 16},
+                                  {"expert_used_count", 4},
+                                  {"expert_feed_forward_length", 256},
+                                  {"expert_shared_feed_forward_length", 256},
+                                  {"leading_dense_block_count", 1}};
+constexpr SynthKey kTinyLaguna[] = {{"attention.sliding_window", 128},
+                                    {"expert_count", 16},
+                                    {"expert_used_count", 4},
+                                    {"expert_feed_forward_length", 256},
+                                    {"leading_dense_block_count", 1}};
+
 constexpr SynthShape kPublished[] = {
+    {"step-3.5-flash", "step35", "deepseek-v3", 128896, 45, 4096, 11264, 64, 8, 128, k256K, 5e6, 1e-5, kStep35Flash,
+     kSelection},
     {"llama-4-scout", "llama4", "llama4", 202048, 48, 5120, 16384, 40, 8, 128, 10485760, 5e5, 1e-5, kLlama4Scout,
      kUntied},
     {"gemma4-e2b", "gemma4", "gpt-2", 262144, 35, 1536, 6144, 8, 1, 512, k128K, 1e6, 1e-6, kE2B, kLayerScale},
@@ -220,6 +246,8 @@ constexpr SynthShape kPublished[] = {
 };
 
 constexpr SynthShape kTiny[] = {
+    {"tiny-step35", "step35", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyStep},
+    {"tiny-laguna", "laguna", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyLaguna},
     {"tiny-afmoe", "afmoe", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyAfMoe},
     {"tiny-llama4", "llama4", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyLlama4, kUntied},
     {"tiny-mixtral", "llama", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinyExperts, kUntied},

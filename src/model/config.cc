@@ -260,7 +260,8 @@ Status read_sliding(KeyReader& keys, ModelConfig& config) {
       config));
   const int64_t period = config.sliding_period;
   for (size_t layer = 0; layer < n_layers; ++layer) {
-    config.sliding[layer] = period == 0 || static_cast<int64_t>(layer) % period < period - 1;
+    const int64_t in_period = period == 0 ? 0 : static_cast<int64_t>(layer) % period;
+    config.sliding[layer] = period == 0 || in_period != (config.whole_first ? 0 : period - 1);
   }
   return Ok{};
 }
@@ -308,8 +309,9 @@ Status check_heads(const ModelConfig& config) {
     return Error{ErrorCode::kCorrupt, str_cat("rope.dimension_count_swa is ", config.rope_dims_of(true),
                                               ", wanted an even number up to the head dimension ", config.k_dim_swa)};
   }
-  if (config.rope_dims % 2 != 0 || config.rope_dims > config.k_dim) {
-    return Error{ErrorCode::kCorrupt, str_cat("rope.dimension_count is ", config.rope_dims,
+  const int64_t most_turned = config.k_dim_swa ? config.rope_dims : std::max(config.rope_dims, config.rope_dims_swa);
+  if (config.rope_dims % 2 != 0 || most_turned > config.k_dim) {
+    return Error{ErrorCode::kCorrupt, str_cat("rope.dimension_count is ", most_turned,
                                               ", wanted an even number up to the head dimension ", config.k_dim)};
   }
   return Ok{};
@@ -353,9 +355,13 @@ Status read_limits(const gguf::File& file, const std::string& key, int64_t n_lay
   return Ok{};
 }
 
-/// Of experts and of shared ones; without a key of their own as those.
+/// Of experts and of shared ones; these without a key of their own as those, where there must be any.
 Status read_all_limits(const gguf::File& file, const KeyReader& keys, ModelConfig& config) {
   const std::string key = keys.full("swiglu_clamp_exp"), shared = keys.full("swiglu_clamp_shexp");
+  if (config.late_limits) {
+    if (file.find(key)) STOKER_TRY_STATUS(read_limits(file, key, config.n_layers, config.expert_limit));
+    return file.find(shared) ? read_limits(file, shared, config.n_layers, config.shared_limit) : Status(Ok{});
+  }
   STOKER_TRY_STATUS(read_limits(file, key, config.n_layers, config.expert_limit));
   return read_limits(file, file.find(shared) ? shared : key, config.n_layers, config.shared_limit);
 }
@@ -561,13 +567,13 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   STOKER_TRY_STATUS(read_sliding(keys, config));
   STOKER_TRY_STATUS(read_index_layers(keys, config));
   STOKER_TRY_STATUS(read_xielu(file, config));
-  if (config.compresses) {
-    STOKER_TRY_STATUS(read_ratios(keys, config));
-    STOKER_TRY_STATUS(read_all_limits(file, keys, config));
-  }
+  if (config.compresses) STOKER_TRY_STATUS(read_ratios(keys, config));
+  if (config.compresses || config.late_limits) STOKER_TRY_STATUS(read_all_limits(file, keys, config));
   STOKER_TRY_STATUS(keys.check_overrides());
   const gguf::TensorInfo* embedding = file.find_tensor("token_embd.weight");
   if (embedding && embedding->shape.size() == 2) config.n_vocab = embedding->shape[0];
+  const gguf::TensorInfo* gates = file.find_tensor("blk.0.attn_gate.weight");
+  if (gates && gates->shape.size() == 2) config.head_gates = gates->shape[0] == config.n_heads[0];
   if (arch->finish) STOKER_TRY_STATUS(arch->finish(config));
   STOKER_TRY_STATUS(derive(config));
   return config;

@@ -112,10 +112,11 @@ struct ModelConfig {
   float expert_scale = 0;     ///< expert_weights_scale: multiplies their weights; 0: none.
   int64_t n_hash_layers = 0;  ///< hash_layer_count: the first layers look their experts up by token.
   std::vector<float> expert_limit{};  ///< swiglu_clamp_exp, per layer: of gate and up before the activation; 0: none.
-  std::vector<float> shared_limit{};  ///< swiglu_clamp_shexp: the same of shared experts.
-  bool drafts_by_tensor = false;      ///< Set in `defaults`: nextn_predict_layers counts only where such tensors are.
-  int64_t n_dense_layers = 0;         ///< leading_dense_block_count: the first layers have no experts.
-  int64_t expert_interval = 1;        ///< interleave_moe_layer_step: of the others each n-th, counted from 1, has.
+  std::vector<float> shared_limit{};  ///< swiglu_clamp_shexp: the same of shared experts and dense blocks.
+  bool late_limits = false;       ///< Set in `defaults`: of the activation of the gate, and the keys may be missing.
+  bool drafts_by_tensor = false;  ///< Set in `defaults`: nextn_predict_layers counts only where such tensors are.
+  int64_t n_dense_layers = 0;     ///< leading_dense_block_count: the first layers have no experts.
+  int64_t expert_interval = 1;    ///< interleave_moe_layer_step: of the others each n-th, counted from 1, has.
   int64_t expert_latent_dim = 0;  ///< expert_latent_length: what routed experts read and give; 0: the model dimension.
   bool causal = true;         ///< A token sees those before it; otherwise all of its sequence, and there are no logits.
   int64_t pooling = -1;       ///< pooling_type, a Pooling.
@@ -145,6 +146,7 @@ struct ModelConfig {
   float yarn_beta_slow = 1;           ///< rope.scaling.yarn_beta_slow: and others interpolated from here on.
   float yarn_log_multiplier = 0;      ///< rope.scaling.yarn_log_multiplier: takes back so much of its magnitude.
   float rope_attn_factor = 1;         ///< rope.scaling.attn_factor: multiplies cos and sin.
+  float yarn_attn_factor = 0;         ///< rope.scaling.yarn_attn_factor: stands in place of its magnitude; 0: does not.
   double yarn_magnitude = 0;          ///< What YaRN multiplies cos and sin by, where the family has its own rule; or 0.
 
   /// attention.sliding_window: positions that a query of a sliding layer sees; 0: all. Where it sees both sides, those
@@ -156,6 +158,7 @@ struct ModelConfig {
                                ///< context)).
   int64_t attn_temperature_length = 0;  ///< attention.temperature_length: stands there for the original context.
   int64_t attn_temperature_offset = 0;  ///< Added to the position there.
+  bool head_gates = false;              ///< Where attention has gates: one for each head, not for each of its values.
   bool chunked = false;          ///< A query of a sliding layer sees what lies in its own chunk of `window` positions.
   bool early_weights = false;    ///< What an expert reads is multiplied by its weight, not what it gives.
   float attn_softcap = 0;        ///< attn_logit_softcapping; 0: none.
@@ -179,6 +182,7 @@ struct ModelConfig {
 
   bool pattern_required = false;  ///< No rule of the family says which layers slide.
   int64_t sliding_period = 0;     ///< attention.sliding_window_pattern as a number; 0: all layers slide, 1: none does.
+  bool whole_first = false;       ///< Of so many layers the first sees everything, not the last.
 
   /// Window of a layer, 0 when it sees everything.
   int64_t window_of(int64_t layer) const { return sliding[static_cast<size_t>(layer)] ? window : 0; }

@@ -208,6 +208,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.temperature_offset = config_.attn_temperature_offset;
   spec.chunked = config_.chunked;
   spec.plain_late_norm = options.plain_late_qk_norm;
+  spec.softplus_gates = options.softplus_gates;
   spec.kv = plan_.kv.layers[static_cast<size_t>(layer)];
   spec.causal = config_.causal;
   if (config_.alibi) spec.slopes = plan_.slopes.data();
@@ -220,7 +221,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
        of_mlp ? w.b_ffn_norm : w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.attn_gate}));
   parallel_pending_ = parallel;
   if (w.wqkv) {
-    product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}});
+    product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}, {&w.attn_gate, {Buf::kUp, 0}}});
   } else {
     product(spec.stores ? "q k v" : "q", layer, Buf::kNormed,
             {{&w.wq, {Buf::kQkv, 0}},
@@ -253,10 +254,11 @@ void PlanBuilder::quantize_attended(const LayerWeights& w, int64_t layer, Buf in
   if (gated) step.run = gate_step, step.name = "gate, quantize";
   step.attention = spec;
   step.gathered = layer == last_with_state_;
-  if (spec.gated) step.up = Buf::kQkv;
+  AttentionSpec& a = step.attention;
+  if (spec.gated) step.up = Buf::kQkv, a.gate_column = spec.q_column + spec.k_dim, a.gate_stride = spec.q_stride;
   if (!w.attn_gate) return;
-  step.attention.q_column = step.attention.k_dim = 0;  // those of all heads, in Buf::kUp
-  step.attention.q_stride = spec.v_dim;
+  a.head_gates = w.attn_gate.n_out == spec.n_heads;
+  a.gate_stride = a.head_gates ? 1 : spec.v_dim;
 }
 
 Step& PlanBuilder::gather(int64_t layer) {
@@ -278,6 +280,11 @@ void PlanBuilder::attend(const AttentionSpec& spec, int64_t layer) {
   plan_.attention_scratch = std::max(
       plan_.attention_scratch, kernels::attention_scratch_bytes(static_cast<int>(spec.k_dim),
                                                                 static_cast<int>(spec.v_dim), spec.values_in_keys));
+}
+
+void PlanBuilder::limit(Step& act, const std::vector<float>& limits, int64_t layer) const {
+  if (!limits.empty()) act.limit = limits[static_cast<size_t>(layer)];
+  act.late_limit = config_.late_limits;
 }
 
 void PlanBuilder::mlp_norm(const LayerWeights& w, int64_t layer, const MlpOptions& options, Forms forms) {
@@ -306,6 +313,7 @@ void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions opt
           {{&w.gate_up, {Buf::kGate, 0}}, {&w.gate, {Buf::kGate, 0}}, {&w.up, {Buf::kUp, 0}}});
   Step& act = add(gated_act_step, name_of(options.activation), layer);
   act.activation = options.activation;
+  limit(act, config_.shared_limit, layer);
   act.fused = static_cast<bool>(w.gate_up);
   act.in = Buf::kGate;
   act.k = w.down.n_in;

@@ -82,6 +82,8 @@ struct AttentionSpec {
   Buf queries = Buf::kQkv;                           ///< Where attention reads them, from q_column on,
   int64_t q_stride = 0;                              ///< from one head to the next.
   bool gated = false;                                ///< Behind each query in Buf::kQkv stands the gate of its output.
+  int64_t gate_column = 0, gate_stride = 0;          ///< Of gates: that of head 0, and from one head to the next;
+  bool head_gates = false, softplus_gates = false;   ///< one value for each head; through a softplus, not a sigmoid.
   bool values_in_keys = false;                       ///< V is the first v_dim dimensions of K.
   const Vector *bq = nullptr, *bk = nullptr, *bv = nullptr, *bqkv = nullptr, *q_norm = nullptr, *k_norm = nullptr;
   const Vector* sinks = nullptr;
@@ -255,8 +257,9 @@ struct Step {
   bool gathered = false;      ///< Of gate_step: behind such attention. Of gather_step: `in` too has rows to gather.
   Activation activation = Activation::kSilu;
   kernels::Xielu xielu{};
-  float limit = 0;    ///< Gate is cut to this, up to within -limit ... limit, before the activation; 0: neither.
-  Buf up = Buf::kUp;  ///< Of gate_step: where the gates stand.
+  float limit = 0;          ///< Gate is cut to this, up to within -limit ... limit, before the activation; 0: neither.
+  bool late_limit = false;  ///< Of the gate: behind the activation.
+  Buf up = Buf::kUp;        ///< Of gate_step: where the gates stand.
   int64_t up_column = 0;
   bool fused = false;  ///< Of a gated activation: up stands behind gate in Buf::kGate.
   const Vector *gate_bias = nullptr, *up_bias = nullptr;
@@ -328,6 +331,7 @@ struct AttentionOptions {
   bool post_norm = false;           ///< Norm of the block's output before it is added.
   bool stream_norm = false;         ///< Norm of all that goes on, once the output has been added.
   bool gated = false;               ///< The output of each head is multiplied by a sigmoid, which comes out of wq.
+  bool softplus_gates = false;      ///< What attn_gate gives goes through a softplus, not through a sigmoid.
   bool beside = false;              ///< Reads what the block before it has read, not what that adds (scan).
   bool sinks = false;               ///< A logit per head that takes part in the softmax and has no value.
   /// The feed-forward that follows reads what this block has read, not what it adds: with a norm of its own where the
@@ -401,6 +405,7 @@ class PlanBuilder {
   void norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms);
   void stream_norm(const Vector& gain, const Vector& bias);
   void mixed_norm(const Vector* gain, int64_t layer, Forms forms);
+  void limit(Step& act, const std::vector<float>& limits, int64_t layer) const;
   void mlp_norm(const LayerWeights& w, int64_t layer, const MlpOptions& options, Forms forms);
   void mlp_down(const LayerWeights& w, int64_t layer, const MlpOptions& options);
   void product(const char* name, int64_t layer, Buf in,

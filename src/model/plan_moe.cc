@@ -29,7 +29,7 @@ void PlanBuilder::add_experts(const LayerWeights& w, int64_t layer, const MoeSpe
   step.activation = activation;
   step.moe = spec;
   step.moe.index = plan_.expert_steps.size() - 1;
-  if (!config_.expert_limit.empty()) step.limit = config_.expert_limit[static_cast<size_t>(layer)];
+  limit(step, config_.expert_limit, layer);
   const std::pair<const ExpertMatrix*, Buf> targets[] = {{&w.expert_gate, Buf::kWaveGate},
                                                          {&w.expert_up, w.expert_gate ? Buf::kWaveUp : Buf::kWaveGate},
                                                          {&w.expert_down, Buf::kExpertOut}};
@@ -47,7 +47,7 @@ void PlanBuilder::shared_expert(const LayerWeights& w, int64_t layer, Activation
   act.activation = activation;
   act.in = Buf::kGate;
   act.k = w.shared_down.n_in;
-  if (!config_.shared_limit.empty()) act.limit = config_.shared_limit[static_cast<size_t>(layer)];
+  limit(act, config_.shared_limit, layer);
   act.forms = forms_of({&w.shared_down});
   product("shared down", layer, Buf::kGate, {{&w.shared_down, {w.routed_up ? Buf::kParallel : Buf::kShared, 0}}});
 }

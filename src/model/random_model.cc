@@ -103,12 +103,12 @@ class RandomModelWriter {
     writer_.add(str_cat(config_.arch->name, ".", key), {gguf::ValueType::kArray, std::move(array)});
   }
 
-  /// Of layers with rows that stand for several positions.
+  /// Of layers with rows that stand for several positions, and of those whose activations are limited.
   void add_compression() {
+    if (!config_.expert_limit.empty()) reals("swiglu_clamp_exp", config_.expert_limit);
+    if (!config_.shared_limit.empty()) reals("swiglu_clamp_shexp", config_.shared_limit);
     if (config_.ratios.empty()) return;
     list("attention.compress_ratios", config_.ratios);
-    reals("swiglu_clamp_exp", config_.expert_limit);
-    reals("swiglu_clamp_shexp", config_.shared_limit);
   }
 
   void add_keys() {

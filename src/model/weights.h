@@ -66,7 +66,7 @@ struct LayerWeights {
   Vector q_latent_norm, latent_norm;
   Matrix k_up;       ///< [heads * latent, unrotated]: a head's query to what is multiplied by latents.
   Matrix v_up;       ///< [heads * value, latent]
-  Matrix attn_gate;  ///< [heads * value, dim]: multiplies the output of attention, through a sigmoid.
+  Matrix attn_gate;  ///< [heads * value, dim] or [heads, dim]: multiplies the output of attention, through a sigmoid.
   Matrix index_q, index_k, index_weights;  ///< Of an indexer: [heads * dim, q latent], [dim, model], [heads, model].
   Vector index_k_norm, b_index_k_norm;
   // Of attention over compressed rows: values and scores of a row's channels, the scores of positions in it, its norm;

@@ -91,6 +91,9 @@ extern const Arch kKimiK3;
 namespace kimi_linear {
 extern const Arch kKimiLinear;
 }
+namespace laguna {
+extern const Arch kLaguna;
+}
 namespace lfm2 {
 extern const Arch kLfm2, kLfm2Moe;
 }
@@ -157,6 +160,9 @@ extern const Arch kSmolLm3;
 namespace stablelm {
 extern const Arch kStableLm, kOrion;
 }
+namespace step35 {
+extern const Arch kStep35;
+}
 
 namespace {
 constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
@@ -203,6 +209,7 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &bert::kJinaBert2,
                                   &kimi_k3::kKimiK3,
                                   &kimi_linear::kKimiLinear,
+                                  &laguna::kLaguna,
                                   &lfm2::kLfm2,
                                   &lfm2::kLfm2Moe,
                                   &llama::kLlama,
@@ -240,6 +247,7 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &stablelm::kStableLm,
                                   &gpt::kStarCoder,
                                   &gpt::kStarCoder2,
+                                  &step35::kStep35,
                                   &internlm2::kXverse};
 
 }  // namespace
@@ -435,6 +443,10 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return 1;
     case Dim::kRopePairs:
       return config.rope_dims / 2;
+    case Dim::kMostRopePairs:
+      return std::max(config.rope_dims, config.rope_dims_swa) / 2;
+    case Dim::kGates:
+      return config.n_heads[layer] * (config.head_gates ? 1 : config.v_dim_of(layer));
   }
   return 0;
 }

@@ -75,6 +75,8 @@ enum class Dim {
   kKvHeads,
   kContext,
   kRopePairs,
+  kMostRopePairs,  ///< Of layers that slide or of the others, whichever are more.
+  kGates,          ///< Of attention: one for each head, or for each of its values.
   kExperts,
   kExpertFf,
   kSharedFf,
@@ -212,7 +214,8 @@ extern const std::span<const TensorSpec> kGqaTensors, kGqaTensorsAndSelectionBia
 /// with a gate and no biases of the feed-forward; kOneBiasedNormTensors without a gate and without a norm before it.
 extern const std::span<const TensorSpec> kBiasedNormTensors, kBiasedNormGatedTensors, kOneBiasedNormTensors;
 /// With norms on q and k heads, without biases; FFN or experts, shared ones, exp_probs_b where the file has it.
-extern const std::span<const TensorSpec> kNormedQkMoeTensors;
+/// kGatedQkMoeTensors: the same with gates of attention.
+extern const std::span<const TensorSpec> kNormedQkMoeTensors, kGatedQkMoeTensors;
 /// Of families whose files say how experts are chosen and weighed, and which layers have them.
 extern const std::span<const KeySpec> kRoutingKeys;
 extern const std::span<const GlobalTensorSpec> kTiedGlobals;    ///< token_embd, output_norm, optional output.

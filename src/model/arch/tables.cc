@@ -34,7 +34,9 @@ constexpr TensorSpec kGqaTensorTable[] = {
     {"exp_probs_b.bias", &LayerWeights::selection_bias, Dim::kExperts, Dim::kModel, Need::kOptional},
 };
 
+// The gate of attention first, for the families that have none.
 constexpr TensorSpec kNormedQkMoeTensorTable[] = {
+    {"attn_gate.weight", &LayerWeights::attn_gate, Dim::kGates},
     {"attn_norm.weight", &LayerWeights::attn_norm, Dim::kModel},
     {"attn_qkv.weight", &LayerWeights::wqkv, Dim::kQkv, Dim::kModel, Need::kOptional},
     {"attn_q.weight", &LayerWeights::wq, Dim::kQ, Dim::kModel, Need::kUnlessFused},
@@ -122,7 +124,8 @@ const std::span<const TensorSpec> kGqaTensorsAndSelectionBias = kGqaTensorTable;
 const std::span<const TensorSpec> kBiasedNormTensors = std::span(kBiasedNormTable).first(kBiasedNormCount - 1);
 const std::span<const TensorSpec> kBiasedNormGatedTensors = kBiasedNormTable;
 const std::span<const TensorSpec> kOneBiasedNormTensors = std::span(kBiasedNormTable).subspan(2, kBiasedNormCount - 3);
-const std::span<const TensorSpec> kNormedQkMoeTensors = kNormedQkMoeTensorTable;
+const std::span<const TensorSpec> kNormedQkMoeTensors = std::span(kNormedQkMoeTensorTable).subspan(1);
+const std::span<const TensorSpec> kGatedQkMoeTensors = kNormedQkMoeTensorTable;
 const std::span<const KeySpec> kRoutingKeys = kRoutingKeyTable;
 const std::span<const GlobalTensorSpec> kTiedGlobals = std::span(kTiedGlobalTable).first(kTiedGlobalCount - 1);
 const std::span<const GlobalTensorSpec> kBiasedNormGlobals = kTiedGlobalTable;

@@ -206,18 +206,38 @@ void qkv_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   });
 }
 
+namespace {
+
+/// A row of attended heads times what their gates give, which takes the gates' place.
+void gate_row(const kernels::Table& t, const AttentionSpec& a, float* gates, float* x) noexcept {
+  const int64_t n = a.head_gates ? 1 : a.v_dim;
+  for (int64_t head = 0; head < a.n_heads; ++head) {
+    float *of_head = x + head * a.v_dim, *gate = gates + head * a.gate_stride;
+    if (a.softplus_gates) {
+      t.softplus(gate, n, gate);
+    } else if (a.head_gates) {
+      t.sigmoid(gate, n, gate);
+    } else {
+      t.sigmoid_mul(gate, of_head, n, of_head);
+      continue;
+    }
+    if (a.head_gates) {
+      t.scale(of_head, *gate, a.v_dim, of_head);
+    } else {
+      t.mul(of_head, gate, n, of_head);
+    }
+  }
+}
+
+}  // namespace
+
 void gate_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const AttentionSpec& a = step.attention;
   const Range rows = worker.share(exec.n_rows);
   for (const RowSpan& span : step.gathered ? exec.output_spans : exec.spans) {
     const int64_t end = std::min(rows.end, span.row0 + span.n);
     for (int64_t r = std::max(rows.begin, span.row0); r < end; ++r) {
-      float* x = exec.row(step.in, r);
-      const float* q = exec.row(step.up, span.q_row0 + r - span.row0) + a.q_column;
-      for (int64_t head = 0; head < a.n_heads; ++head) {
-        float* of_head = x + head * a.v_dim;
-        exec.table->sigmoid_mul(q + head * a.q_stride + a.k_dim, of_head, a.v_dim, of_head);
-      }
+      gate_row(*exec.table, a, exec.row(step.up, span.q_row0 + r - span.row0) + a.gate_column, exec.row(step.in, r));
     }
   }
   quantize_rows(step, exec, rows.begin, rows.end);

@@ -50,10 +50,20 @@ void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexc
 
 namespace {
 
-void limit_gate(float limit, float* gate, float* up, int64_t n) noexcept {
-  // What is no number stays so.
+// What is no number stays so.
+void limit_gate(float limit, float* gate, int64_t n) noexcept {
   for (int64_t i = 0; i < n; ++i) gate[i] = gate[i] > limit ? limit : gate[i];
+}
+void limit_up(float limit, float* up, int64_t n) noexcept {
   for (int64_t i = 0; i < n; ++i) up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
+}
+
+/// min(silu(gate), limit) up, with up within -limit ... limit.
+void silu_limited(const kernels::Table& table, float limit, float* gate, float* up, int64_t n) noexcept {
+  table.sigmoid_mul(gate, gate, n, gate);
+  limit_gate(limit, gate, n);
+  limit_up(limit, up, n);
+  table.mul(gate, up, n, gate);
 }
 
 /// beta tanh(gate / beta) sigmoid(gate) up, with up bounded likewise where the model says so.
@@ -68,7 +78,11 @@ void situ(const kernels::Table& table, const ModelConfig& config, float* gate, f
 
 void activate_gate(const Plan& plan, const Step& step, float* gate, float* up, int64_t n) noexcept {
   const kernels::Table& t = *plan.table;
-  if (step.limit != 0) limit_gate(step.limit, gate, up, n);
+  if (step.limit != 0) {
+    if (step.late_limit) return silu_limited(t, step.limit, gate, up, n);
+    limit_gate(step.limit, gate, n);
+    limit_up(step.limit, up, n);
+  }
   switch (step.activation) {
     case Activation::kSilu:
       return t.silu_mul(gate, up, n, gate);
