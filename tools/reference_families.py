@@ -28,13 +28,18 @@ class Family:
     keyed_routing: bool = False  # there are keys of gating, renormalization, scale and groups
     sparse_layers: bool = False  # keys say which layers have experts
     layer_norm: bool = False
+    norm_by_key: bool = False  # where the file has the epsilon of RMS norms it has these
+    early_router: bool = False  # reads what enters the layer
+    averages_shared: bool = False  # what shared experts and the others give is averaged
+    qkv_limit: bool = False  # a key cuts q, k and v off
+    turned_by_key: bool = False  # a list says which layers turn
     epsilon_key: str = ""  # when it is not the usual one of such norms
     positions: bool = False  # a table of them, and no rotation
     multiplier_defaults: bool = False  # MiniCPM's, where the keys are missing
     pre_norms: bool = True
     parallel: bool = False  # attention and feed-forward read the same; "key": one says so
     gated: bool = True
-    turned_layers: str = "all"  # or "none", "sliding", or "three of four"
+    turned_layers: str = "all"  # or "none", "sliding", "sliding and dense", or "three of four"
     turned_without_windows: bool = False  # "sliding": where no layer slides, all turn
     yarn_keys: bool = False  # of its bounds and magnitude
     temperature: bool = False
@@ -289,6 +294,35 @@ FAMILIES = {
         keyed_routing=True,
         sparse_layers=True,
         late_limits=True,
+    ),
+    "cohere2moe": Family(
+        rope="neighbours",
+        layer_norm=True,
+        norm_by_key=True,
+        parallel=True,
+        window_period=4,
+        whole_first=True,
+        turned_layers="sliding and dense",
+        logit_factor=True,
+        gating="sigmoid",
+        keyed_routing=True,
+        sparse_layers=True,
+        averages_shared=True,
+    ),
+    "dbrx": Family(layer_norm=True, ffn_norm="attn_output_norm", renormalized=True, qkv_limit=True),
+    "granite_swa": Family(
+        rope="neighbours", multipliers=True, renormalized=True, window_period=1, sinks=True, turned_by_key=True
+    ),
+    "mellum": Family(qk_norm="head", window_period=4, swa_rope_plain=True, renormalized=True),
+    "smallthinker": Family(
+        activation="relu",
+        early_router=True,
+        window_period=4,
+        whole_first=True,
+        turned_layers="sliding",
+        turned_without_windows=True,
+        renormalized=True,
+        keyed_routing=True,
     ),
     "ernie4_5": Family(rope="neighbours"),
     "ernie4_5-moe": Family(rope="neighbours", renormalized=True, sparse_layers=True),

@@ -18,7 +18,8 @@ class FeedForward:
         if self.family.activation == "clamped":
             gate, up = np.minimum(gate, 7.0), np.clip(up, -7.0, 7.0)
             return gate / (1 + np.exp(-1.702 * gate)) * (up + 1)
-        return (gelu if self.family.activation == "gelu" else silu)(gate) * up
+        activation = {"gelu": gelu, "relu": lambda z: np.maximum(z, 0)}.get(self.family.activation, silu)
+        return activation(gate) * up
 
     def xielu(self, x, layer):
         values = [self.file.bare_keys["xielu." + name] for name in ("alpha_p", "alpha_n", "beta", "eps")]
@@ -30,8 +31,10 @@ class FeedForward:
     def feed_forward(self, x, layer):
         prefix = f"blk.{layer}.ffn_"
         if self.has_experts(layer):
-            experts = (self.kimi_k3 or self).experts
-            return experts(x, layer, prefix) + self.shared_experts(x, prefix, self.limit("swiglu_clamp_shexp", layer))
+            routed = (self.kimi_k3 or self).experts(x, layer, prefix, self.routed)
+            shared = self.shared_experts(x, prefix, self.limit("swiglu_clamp_shexp", layer))
+            average = self.family.averages_shared and isinstance(shared, np.ndarray)
+            return (routed + shared) / (2 if average else 1)
         if not self.family.gated:
             act = {"gelu": gelu, "relu2": lambda z: np.maximum(z, 0) ** 2}.get(self.family.activation)
             act = act or (lambda z: self.xielu(z, layer))

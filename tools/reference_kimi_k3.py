@@ -23,7 +23,7 @@ class KimiK3:
             up = self.linear_beta * np.tanh(up / self.linear_beta)
         return self.beta * np.tanh(gate / self.beta) * sigmoid(gate) * up
 
-    def experts(self, x, layer, prefix):
+    def experts(self, x, layer, prefix, routed):
         if prefix + "routed_down.weight" not in self.file.tensors:
             return self.model.experts(x, layer, prefix)
         out = self.model.experts(self.file.linear(x, prefix + "routed_down"), layer, prefix, routed=x)

@@ -38,8 +38,11 @@ class Model(FeedForward):
         self.head_dim = get("attention.key_length", self.dim // self.n_heads[0])
         self.value_dim = get("attention.value_length", self.dim // self.n_heads[0])
         self.value_scale = get("attention.value_scale", 1.0) if family.value_scale else 1.0
+        self.turned = self.per_layer("attention.rope_pattern", 1) if family.turned_by_key else None
         file.keys.setdefault("attention.key_length", self.head_dim)
-        usual = "attention.layer_norm_epsilon" if family.layer_norm else "attention.layer_norm_rms_epsilon"
+        of_rms = "attention.layer_norm_rms_epsilon"
+        self.layer_norm = family.layer_norm and not (family.norm_by_key and of_rms in file.keys)
+        usual = "attention.layer_norm_epsilon" if self.layer_norm else of_rms
         self.eps = get(family.epsilon_key or usual)
         self.set_routing()
         self.set_multipliers()
@@ -136,12 +139,12 @@ class Model(FeedForward):
 
     def reset(self):
         """Forgets what was seen."""
-        self.kv, self.n_seen = {}, 0
+        self.kv, self.n_seen, self.routed = {}, 0, None
         self.router_margin = math.inf  # between the last expert that was chosen and the first that was not
 
     def norm(self, x, name):
         gain, bias = self.file.tensor(name + ".weight"), self.file.tensor(name + ".bias")
-        if self.family.layer_norm:
+        if self.layer_norm:
             x = x - x.mean(axis=-1, keepdims=True)
         y = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self.eps) * gain
         return y if bias is None else y + bias
@@ -149,6 +152,10 @@ class Model(FeedForward):
     def turns(self, layer):
         if self.family.turned_layers == "none" or self.alibi is not None:
             return False
+        if self.family.turned_by_key:
+            return bool(self.turned[layer])
+        if self.family.turned_layers == "sliding and dense":
+            return self.sliding[layer] or layer < self.n_dense_layers
         if self.family.turned_layers == "sliding":
             return self.sliding[layer] or not any(self.sliding) and self.family.turned_without_windows
         return self.rotates and not self.family.positions and (self.family.turned_layers == "all" or (layer + 1) % 4 != 0)
@@ -176,6 +183,9 @@ class Model(FeedForward):
             q, k, v = np.split(self.file.linear(x, block + "attn_qkv"), [q_dim, q_dim + kv_dim], axis=1)
         else:
             q, k, v = (self.file.linear(x, f"{block}attn_{name}") for name in "qkv")
+        if self.family.qkv_limit:
+            limit = self.file.get("attention.clamp_kqv", 0.0) or math.inf
+            q, k, v = (np.clip(t, -limit, limit) for t in (q, k, v))
         if self.family.qk_norm == "full":
             q, k = self.head_norms(q, k, block)
         if self.family.gated_output:
@@ -252,6 +262,7 @@ class Model(FeedForward):
         if self.gemma4:
             return self.gemma4.layer(x, layer, positions)
         block = f"blk.{layer}."
+        self.routed = x if self.family.early_router else None
         h = self.norm(x, block + "attn_norm") if self.family.pre_norms else x
         own = block + "attn_norm_2.weight" in self.file.tensors
         a = self.attention(self.norm(x, block + "attn_norm_2") if own else h, layer, positions)

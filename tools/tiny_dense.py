@@ -192,5 +192,14 @@ DENSE = {
     ),
     "ernie4_5": Shape("ernie4_5", head_dim=24, n_heads=4),
     "granite": granite(biases=("q", "k", "v", "output", "gate", "up", "down")),
+    "granite_swa": granite(
+        window(9) | {"attention.sliding_window_pattern": [True, True, True, False, True], "attention.rope_pattern": [1, 1, 0, 0, 1]},
+        arch="granite_swa",
+        n_layers=5,
+        sinks=True,
+        biases=("output", "gate", "up", "down"),
+        tied=False,
+        embedding_std=1.0,
+    ),
     "granite-no-rope": granite({"rope.scaling.finetuned": False}, tied=False, embedding_std=1.0),
 }

@@ -87,6 +87,16 @@ def ernie45_moe(step, layers):
     )
 
 
+def cohere2moe(keys=None, **fields):
+    keys = window(9) | {"logit_scale": 0.4, "leading_dense_block_count": 1} | (keys or {})
+    return Shape("cohere2moe", **{"n_layers": 6, "layer_norm": True} | fields, parallel=True, keys=keys)
+
+
+def smallthinker(keys, n_layers=5):
+    experts = Experts(8, used=3, ff_dim=64, ff_key=EXPERT_FF)
+    return Shape("smallthinker", n_layers=n_layers, head_dim=24, ff_dim=64, experts=experts, keys=keys)
+
+
 MOE = {
     # Layers with experts and dense ones, chunks of the published size, which so short a text does not leave; and small ones.
     "llama4": llama4(),
@@ -113,6 +123,47 @@ MOE = {
         n_layers=2,
         attn_gate="values",
     ),
+    # The first of four layers sees everything and turns where it is dense; two shared experts, averaged with the others.
+    "cohere2moe": cohere2moe(
+        {"expert_shared_count": 2, "expert_weights_norm": False},
+        experts=Experts(*(8, 3, 48, EXPERT_FF), shared_ff_dim=80, layers=(1, 2, 3, 4, 5)),
+    ),
+    "cohere2moe-rms": cohere2moe(
+        {"attention.sliding_window_pattern": [False, True, True, False], "expert_weights_norm": True}
+        | {"leading_dense_block_count": 2, "expert_gating_func": 1, "expert_weights_scale": 1.5},
+        n_layers=4,
+        layer_norm=False,
+        tied=False,
+        experts=Experts(*(8, 3, 48, EXPERT_FF), layers=(2, 3)),
+    ),
+    "dbrx": Shape(
+        "dbrx",
+        fused_qkv=True,
+        layer_norm=True,
+        ffn_norm="attn_output_norm",
+        tied=False,
+        experts=Experts(8, used=3, ff_dim=160, ff_key="feed_forward_length"),
+        keys={"attention.clamp_kqv": 1.2},
+    ),
+    "granite_swa-experts": granite(
+        window(9) | {"attention.sliding_window_pattern": [True, False, True, True]},
+        arch="granite_swa",
+        sinks=True,
+        experts=Experts(8, used=3, ff_dim=160, ff_key="feed_forward_length"),
+    ),
+    "mellum": Shape(
+        "mellum",
+        n_layers=5,
+        head_dim=24,
+        qk_norm="head",
+        tied=False,
+        experts=Experts(8, used=3, ff_dim=48, ff_key=EXPERT_FF),
+        keys=window(9) | rope("yarn", 4, original=32),
+    ),
+    # The window of published files, which so short a text does not leave; a small one; none.
+    "smallthinker": smallthinker(window(4096) | {"expert_gating_func": 1}),
+    "smallthinker-window": smallthinker(window(9) | {"expert_gating_func": 2}),
+    "smallthinker-whole": smallthinker({"expert_gating_func": 2}, n_layers=3),
     "mixtral": llama(experts=Experts(8, used=2, ff_dim=160, ff_key="feed_forward_length"), tied=False),
     "qwen2moe": Shape(
         "qwen2moe",

@@ -40,6 +40,11 @@ constexpr SynthKey kTinyHalf[] = {{"rope.dimension_count", 32}};
 constexpr SynthKey kXielu[] = {
     {"xielu.alpha_p", 0.8}, {"xielu.alpha_n", 0.8}, {"xielu.beta", 0.5}, {"xielu.eps", -1e-6}};
 
+constexpr int64_t kThreeSlide[] = {1, 1, 1, 0};
+constexpr SynthKey kTinyGraniteSwa[] = {
+    {"embedding_scale", 12.0}, {"residual_scale", 0.22},          {"attention.scale", 0.015625},
+    {"logit_scale", 6.0},      {"attention.sliding_window", 128}, {"attention.sliding_window_pattern", kThreeSlide}};
+
 constexpr SynthShape kPublished[] = {
     {"smollm2-135m", "llama", "smollm", 49152, 30, 576, 1536, 9, 3, 64, k8K, 1e5, 1e-5},
     {"smollm2-360m", "llama", "smollm", 49152, 32, 960, 2560, 15, 5, 64, k8K, 1e5, 1e-5},
@@ -121,6 +126,7 @@ constexpr SynthShape kPublished[] = {
 };
 
 constexpr SynthShape kTiny[] = {
+    {"tiny-granite_swa", "granite_swa", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyGraniteSwa},
     {"tiny-llama", "llama", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
     {"tiny-gemma2", "gemma2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kGemma2},
     {"tiny-gemma3", "gemma3", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kGemma3},

@@ -215,7 +215,18 @@ constexpr SynthKey kTinyLaguna[] = {{"attention.sliding_window", 128},
                                     {"expert_feed_forward_length", 256},
                                     {"leading_dense_block_count", 1}};
 
+constexpr SynthKey kDbrxKeys[] = {{"expert_count", 16}, {"expert_used_count", 4}, {"attention.clamp_kqv", 8.0}};
+constexpr SynthKey kTinyCohere[] = {
+    {"logit_scale", 0.25},           {"attention.sliding_window", 128},   {"expert_count", 16},
+    {"expert_used_count", 4},        {"expert_feed_forward_length", 256}, {"expert_shared_count", 1},
+    {"leading_dense_block_count", 1}};
+constexpr SynthKey kTinySlidingExperts[] = {{"attention.sliding_window", 128},
+                                            {"expert_count", 16},
+                                            {"expert_used_count", 4},
+                                            {"expert_feed_forward_length", 256}};
+
 constexpr SynthShape kPublished[] = {
+    {"dbrx", "dbrx", "dbrx", 100352, 40, 6144, 10752, 48, 8, 128, k32K, 5e5, 1e-5, kDbrxKeys},
     {"step-3.5-flash", "step35", "deepseek-v3", 128896, 45, 4096, 11264, 64, 8, 128, k256K, 5e6, 1e-5, kStep35Flash,
      kSelection},
     {"llama-4-scout", "llama4", "llama4", 202048, 48, 5120, 16384, 40, 8, 128, 10485760, 5e5, 1e-5, kLlama4Scout,
@@ -246,6 +257,10 @@ constexpr SynthShape kPublished[] = {
 };
 
 constexpr SynthShape kTiny[] = {
+    {"tiny-cohere2moe", "cohere2moe", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyCohere},
+    {"tiny-dbrx", "dbrx", "gpt-2", 512, 2, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kDbrxKeys},
+    {"tiny-mellum", "mellum", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinySlidingExperts},
+    {"tiny-smallthinker", "smallthinker", "gpt-2", 512, 4, 256, 256, 4, 2, 64, k4K, 1e4, 1e-5, kTinySlidingExperts},
     {"tiny-step35", "step35", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyStep},
     {"tiny-laguna", "laguna", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyLaguna},
     {"tiny-afmoe", "afmoe", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyAfMoe},

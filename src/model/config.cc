@@ -549,6 +549,7 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   for (const KeySpec& spec : kCommonKeys) {
     if (!reads(*arch, spec.key)) STOKER_TRY_STATUS(keys.read(spec, config));
   }
+  if (config.norm_by_key) config.layer_norm = !keys.find(kRmsNormEpsilon.key);
   if (!reads(*arch, kRmsNormEpsilon.key)) {
     STOKER_TRY_STATUS(keys.read(config.layer_norm ? kLayerNormEpsilon : kRmsNormEpsilon, config));
   }

@@ -108,9 +108,10 @@ struct ModelConfig {
   int64_t n_used_groups = 1;  ///< expert_group_used_count
   int64_t group_best = 2;     ///< A group is as good as the sum of so many of its best experts, 1 or 2.
   int64_t gating = static_cast<int64_t>(Gating::kSoftmax);  ///< expert_gating_func
-  bool renormalize = false;   ///< expert_weights_norm: the weights of the chosen experts are divided by their sum.
-  float expert_scale = 0;     ///< expert_weights_scale: multiplies their weights; 0: none.
-  int64_t n_hash_layers = 0;  ///< hash_layer_count: the first layers look their experts up by token.
+  bool renormalize = false;      ///< expert_weights_norm: the weights of the chosen experts are divided by their sum.
+  float expert_scale = 0;        ///< expert_weights_scale: multiplies their weights; 0: none.
+  bool averages_shared = false;  ///< What the shared expert and the others give is averaged, not added.
+  int64_t n_hash_layers = 0;     ///< hash_layer_count: the first layers look their experts up by token.
   std::vector<float> expert_limit{};  ///< swiglu_clamp_exp, per layer: of gate and up before the activation; 0: none.
   std::vector<float> shared_limit{};  ///< swiglu_clamp_shexp: the same of shared experts and dense blocks.
   bool late_limits = false;       ///< Set in `defaults`: of the activation of the gate, and the keys may be missing.
@@ -122,11 +123,12 @@ struct ModelConfig {
   int64_t pooling = -1;       ///< pooling_type, a Pooling.
   int64_t n_token_types = 0;  ///< tokenizer.ggml.token_type_count
   std::string hidden_activation{};  ///< hidden_activation, of families whose tokens see each other; may be empty.
-  bool alibi = false;       ///< Scores fall with the distance, by head, and nothing else says where a token stands.
-  int64_t dense_2_dim = 0;  ///< dense_2_feat_out: what a pooled vector becomes,
-  int64_t dense_3_dim = 0;  ///< dense_3_feat_in: and what goes back to the model's dimension.
-  bool layer_norm = false;  ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
-  float norm_eps = 0;       ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
+  bool alibi = false;        ///< Scores fall with the distance, by head, and nothing else says where a token stands.
+  int64_t dense_2_dim = 0;   ///< dense_2_feat_out: what a pooled vector becomes,
+  int64_t dense_3_dim = 0;   ///< dense_3_feat_in: and what goes back to the model's dimension.
+  bool layer_norm = false;   ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
+  bool norm_by_key = false;  ///< Set in `defaults`: which of the two keys of norm_eps there is decides about that.
+  float norm_eps = 0;        ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
 
   int64_t rope_dims = 0;  ///< rope.dimension_count: the first dimensions of a head, an even number; the others stay.
   int64_t rope_dims_swa = 0;  ///< rope.dimension_count_swa, of sliding layers; 0: as the others.
@@ -166,9 +168,12 @@ struct ModelConfig {
   std::vector<XieluKeys> xielu;  ///< xielu.alpha_p and so on, without "{architecture}.": per layer. Empty: none.
   bool parallel = false;         ///< use_parallel_residual: attention and feed-forward read the same.
   bool head_gains = false;       ///< Norms of q and k have a gain of its own for each head.
-  float value_scale = 0;         ///< attention.value_scale: multiplies values; 0: none.
-  float embedding_scale = 0;     ///< embedding_scale: multiplies token embeddings; 0: none.
-  float residual_scale = 0;      ///< residual_scale: multiplies what a block adds; 0: none.
+  float qkv_limit = 0;           ///< attention.clamp_kqv: q, k and v are cut to within it on both sides; 0: none.
+  PerLayer rope_layers;          ///< attention.rope_pattern: 0 where a layer does not rotate; empty: all do.
+  bool turns(int64_t layer) const { return rope_layers.values.empty() || rope_layers[layer] != 0; }
+  float value_scale = 0;      ///< attention.value_scale: multiplies values; 0: none.
+  float embedding_scale = 0;  ///< embedding_scale: multiplies token embeddings; 0: none.
+  float residual_scale = 0;   ///< residual_scale: multiplies what a block adds; 0: none.
   float logit_divisor = 0;  ///< logit_scale, or its inverse where that multiplies: what logits are divided by; 0: none.
 
   float situ_beta = 0;         ///< activation.situ_beta: what Activation::kSitu bounds its gate by,

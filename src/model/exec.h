@@ -234,6 +234,8 @@ int64_t quantized_bytes(Forms forms, int64_t max_k, int64_t n_rows);
 QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::byte* at);
 /// x += bias, where there is one.
 void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept;
+/// x within -limit ... limit; what is no number stays so.
+void limit_values(float limit, float* x, int64_t n) noexcept;
 /// The norm of a row as norm_step does it.
 void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept;
 /// gate = act(gate) * up of n values, within the bounds of the step; `up` is overwritten.

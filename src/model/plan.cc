@@ -200,6 +200,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.bq = present(w.bq), spec.bk = present(w.bk), spec.bv = present(w.bv), spec.bqkv = present(w.bqkv);
   if (options.sinks) spec.sinks = present(w.sinks);
   spec.value_scale = config_.value_scale;
+  spec.qkv_limit = config_.qkv_limit;
   if (options.qk_norm || options.late_qk_norm) spec.q_norm = present(w.q_norm), spec.k_norm = present(w.k_norm);
   spec.late_norm = options.late_qk_norm;
   if (options.temperature) spec.temperature = config_.attn_temperature;
@@ -265,6 +266,7 @@ Step& PlanBuilder::gather(int64_t layer) {
   plan_.n_steps_to_gather = plan_.steps.size();
   Step& step = add(gather_step, "gather outputs", layer);
   step.add_parallel = parallel_pending_;
+  step.routed = routed_;
   return step;
 }
 

@@ -20,7 +20,7 @@ struct Exec;
 struct Step;
 using StepFn = void (*)(const Step&, Exec&, Worker&) noexcept;
 
-enum class Activation { kSilu, kGelu, kGeluErf, kClampedSilu, kReluSquared, kXielu, kSitu };
+enum class Activation { kSilu, kGelu, kGeluErf, kClampedSilu, kRelu, kReluSquared, kXielu, kSitu };
 
 /// Row buffers of a forward pass, f32.
 enum class Buf {
@@ -93,6 +93,7 @@ struct AttentionSpec {
   bool values_of_keys = false;    ///< V is what K is before its norm and rotation.
   bool value_norm = false;        ///< Of each head of V, without a gain.
   bool late_norm = false;         ///< q_norm and k_norm come after the rotation.
+  float qkv_limit = 0;            ///< Of all heads, before norm and rotation; 0: none.
   float value_scale = 0;          ///< Multiplies values; 0: none.
   float temperature = 0;  ///< Queries at position p times 1 + temperature * log(1 + floor(p / temperature_length)).
   int64_t temperature_length = 0, temperature_offset = 0;
@@ -195,7 +196,7 @@ struct HeadsSpec {
 struct Routing {
   Gating gating = Gating::kSoftmax;
   bool renormalize = false;
-  float scale = 1;
+  float scale = 1, shared_scale = 1;
   float logit_scale = 0;  ///< Multiplies logits; 0: none.
   bool early = false;     ///< ModelConfig::early_weights.
   int64_t n_groups = 1, n_used_groups = 1, group_best = 2;
@@ -255,6 +256,7 @@ struct Step {
   RecurrentSpec recurrent{};
   bool outputs_only = false;  ///< Attention for output rows only, which become all rows; its selection likewise.
   bool gathered = false;      ///< Of gate_step: behind such attention. Of gather_step: `in` too has rows to gather.
+  bool routed = false;        ///< Of gather_step: so has Buf::kRouter.
   Activation activation = Activation::kSilu;
   kernels::Xielu xielu{};
   float limit = 0;          ///< Gate is cut to this, up to within -limit ... limit, before the activation; 0: neither.
@@ -381,6 +383,8 @@ class PlanBuilder {
   /// down * activation(up * x).
   void mlp(const LayerWeights& w, int64_t layer, MlpOptions options);
 
+  /// The experts that come next are chosen by the residual as it is here.
+  void route_early(const LayerWeights& w, int64_t layer);
   /// Experts chosen by a router, and a shared one where the layer has its tensors.
   void moe(const LayerWeights& w, int64_t layer, MoeOptions options);
   /// The same where the shared one is a dense block: it, the router and the experts each read through a norm of their
@@ -447,7 +451,7 @@ class PlanBuilder {
   } mixing_;
   KeptSpec kept_{};
   int64_t last_with_state_ = 0;  ///< The last layer that has a state of its own: behind it only output rows go on.
-  bool branch_pending_ = false, parallel_pending_ = false;
+  bool branch_pending_ = false, parallel_pending_ = false, routed_ = false;
   const Vector *branch_bias_ = nullptr, *parallel_bias_ = nullptr;
   const Vector *post_gain_ = nullptr, *layer_scale_ = nullptr;
   const Vector *stream_gain_ = nullptr, *stream_bias_ = nullptr;  ///< Norm of the residual that is due.

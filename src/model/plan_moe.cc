@@ -9,9 +9,11 @@ namespace stoker::model {
 namespace {
 
 Routing routing_of(const ModelConfig& config, const LayerWeights& w) {
+  const float share = config.averages_shared && w.shared_down ? 0.5F : 1;
   return {.gating = static_cast<Gating>(config.gating),
           .renormalize = config.renormalize,
-          .scale = config.expert_scale == 0 ? 1 : config.expert_scale,
+          .scale = (config.expert_scale == 0 ? 1 : config.expert_scale) * share,
+          .shared_scale = share,
           .early = config.early_weights,
           .n_groups = config.n_groups,
           .n_used_groups = config.n_used_groups,
@@ -84,18 +86,28 @@ MoeSpec PlanBuilder::moe_spec(const LayerWeights& w) const {
           .ff_forms = forms_of({&w.expert_down})};
 }
 
+void PlanBuilder::route_early(const LayerWeights& w, int64_t layer) {
+  norm(nullptr, {}, layer, forms_of({&w.router}));
+  product("router", layer, Buf::kResidual, {{&w.router, {Buf::kRouter, 0}}});
+  routed_ = true;
+}
+
 void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) {
   MoeSpec spec = moe_spec(w);
   if (w.routed_down) return latent_experts(w, layer, spec, options.activation);
   if (w.shared_weight) spec.shared_weight_column = w.router.padded_out();
   if (!options.pre_norm) spec.in = Buf::kResidual;
-  norm(options.pre_norm ? &w.ffn_norm : nullptr, w.b_ffn_norm, layer,
-       forms_of({&w.router, &w.shared_weight, &w.expert_gate, &w.expert_up, &w.shared_gate, &w.shared_up}));
-  product(spec.shared ? "router, shared gate up" : "router", layer, Buf::kNormed,
-          {{&w.router, {Buf::kRouter, 0}},
-           {&w.shared_weight, {Buf::kRouter, spec.shared_weight_column}},
-           {&w.shared_gate, {Buf::kGate, 0}},
-           {&w.shared_up, {w.shared_gate ? Buf::kUp : Buf::kGate, 0}}});
+  mlp_norm(w, layer, {.pre_norm = options.pre_norm},
+           forms_of({&w.router, &w.shared_weight, &w.expert_gate, &w.expert_up, &w.shared_gate, &w.shared_up}));
+  static const Matrix kNone;
+  const Matrix& router = std::exchange(routed_, false) ? kNone : w.router;
+  if (router || spec.shared) {
+    product(spec.shared ? "router, shared gate up" : "router", layer, Buf::kNormed,
+            {{&router, {Buf::kRouter, 0}},
+             {&w.shared_weight, {Buf::kRouter, spec.shared_weight_column}},
+             {&w.shared_gate, {Buf::kGate, 0}},
+             {&w.shared_up, {w.shared_gate ? Buf::kUp : Buf::kGate, 0}}});
+  }
   route(w, layer, spec);
   if (spec.shared) shared_expert(w, layer, options.activation);
   experts(w, layer, spec, options.activation);

@@ -16,6 +16,7 @@ inline bool is_gelu(Activation activation) {
 
 inline const char* name_of(Activation activation) {
   if (activation == Activation::kSitu) return "situ*up";
+  if (activation == Activation::kRelu) return "relu*up";
   return is_gelu(activation) ? "gelu*up" : activation == Activation::kSilu ? "silu*up" : "clamped silu*up";
 }
 

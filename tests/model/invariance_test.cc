@@ -126,6 +126,10 @@ const std::vector<std::string>& models_in_short() {
                                                  "step35",
                                                  "laguna",
                                                  "laguna-whole",
+                                                 "cohere2moe",
+                                                 "dbrx",
+                                                 "granite_swa",
+                                                 "smallthinker-window",
                                                  "llama4-chunks",
                                                  "llama4-q8_0"};
   return names;
@@ -435,7 +439,7 @@ SparseOutputs sparse_outputs(const std::string& name, int64_t chunk_rows) {
 TEST(InvarianceChunks, OutputsOfSomeRows) {
   for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe", "deepseek2", "glm-dsa", "gemma4", "gemma4-moe",
                            "qwen3next-joined", "qwen35-layers", "kimi-linear-joined", "kimi-k3-layers", "deepseek4",
-                           "falcon-h1", "nemotron_h_moe", "laguna"}) {
+                           "falcon-h1", "nemotron_h_moe", "laguna", "cohere2moe", "smallthinker"}) {
     const SparseOutputs want = sparse_outputs(name, 0);
     ASSERT_EQ(want.logits.size(), 3u);
     ASSERT_EQ(want.hidden.size(), 70u);

@@ -28,6 +28,12 @@ extern const Arch kChatGlm;
 namespace cohere {
 extern const Arch kCommandR, kCohere2;
 }
+namespace cohere2_moe {
+extern const Arch kCohere2Moe;
+}
+namespace dbrx {
+extern const Arch kDbrx;
+}
 namespace deepseek {
 extern const Arch kDeepseek;
 }
@@ -74,7 +80,7 @@ namespace gpt_oss {
 extern const Arch kGptOss;
 }
 namespace granite {
-extern const Arch kGranite, kGraniteMoe;
+extern const Arch kGranite, kGraniteMoe, kGraniteSwa;
 }
 namespace granite_hybrid {
 extern const Arch kGraniteHybrid;
@@ -146,13 +152,16 @@ namespace qwen3 {
 extern const Arch kQwen3, kQwen3Vl;
 }
 namespace qwen3_moe {
-extern const Arch kQwen3Moe, kQwen3VlMoe;
+extern const Arch kQwen3Moe, kQwen3VlMoe, kMellum;
 }
 namespace qwen3_next {
 extern const Arch kQwen3Next, kQwen35, kQwen35Moe;
 }
 namespace seed_oss {
 extern const Arch kSeedOss;
+}
+namespace smallthinker {
+extern const Arch kSmallThinker;
 }
 namespace smollm3 {
 extern const Arch kSmolLm3;
@@ -175,7 +184,9 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &chatglm::kChatGlm,
                                   &gpt::kCodeShell,
                                   &cohere::kCohere2,
+                                  &cohere2_moe::kCohere2Moe,
                                   &cohere::kCommandR,
+                                  &dbrx::kDbrx,
                                   &deepseek::kDeepseek,
                                   &deepseek2::kDeepseek2,
                                   &glm_dsa::kDeepseek32,
@@ -202,6 +213,7 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &granite::kGranite,
                                   &granite_hybrid::kGraniteHybrid,
                                   &granite::kGraniteMoe,
+                                  &granite::kGraniteSwa,
                                   &hunyuan::kHunyuan3,
                                   &hunyuan::kHunyuanDense,
                                   &hunyuan::kHunyuanMoe,
@@ -214,6 +226,7 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &lfm2::kLfm2Moe,
                                   &llama::kLlama,
                                   &llama4::kLlama4,
+                                  &qwen3_moe::kMellum,
                                   &mimo2::kMimo2,
                                   &minicpm::kMiniCpm,
                                   &minimax_m2::kMinimaxM2,
@@ -243,6 +256,7 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &qwen3::kQwen3Vl,
                                   &qwen3_moe::kQwen3VlMoe,
                                   &seed_oss::kSeedOss,
+                                  &smallthinker::kSmallThinker,
                                   &smollm3::kSmolLm3,
                                   &stablelm::kStableLm,
                                   &gpt::kStarCoder,

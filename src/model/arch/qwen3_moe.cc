@@ -1,4 +1,5 @@
-// Qwen3 with experts (Qwen3-30B-A3B, 235B-A22B, Coder): Qwen3's attention, routed experts in every layer.
+// Qwen3 with experts (Qwen3-30B-A3B, 235B-A22B, Coder): Qwen3's attention, routed experts in every layer. JetBrains'
+// Mellum 2 is the same with windows, whose layers do not scale their rotation.
 // Source: Qwen3 technical report (arXiv:2505.09388).
 #include "model/arch/arch.h"
 #include "model/plan.h"
@@ -27,9 +28,23 @@ constexpr TensorSpec kTensors[] = {
     {"ffn_down_exps.weight", &LayerWeights::expert_down, Dim::kModel, Dim::kExpertFf},
 };
 
+constexpr KeySpec kMellumKeys[] = {
+    kExpertCount,
+    kExpertUsedCount,
+    kExpertWidth,
+    {.key = "attention.sliding_window", .field = &ModelConfig::window, .max = 1 << 30},
+    {.key = "rope.freq_base_swa", .field = &ModelConfig::rope_base_swa, .min = 1e-3, .max = 1e15},
+};
+
 void defaults(ModelConfig& config) {
   config.rope_pairs = RopePairs::kHalves;
   config.renormalize = true;
+}
+
+void mellum_defaults(ModelConfig& config) {
+  defaults(config);
+  config.sliding_period = 4;
+  config.rope_swa_plain = true;
 }
 
 Status finish(ModelConfig& config) {
@@ -44,7 +59,14 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
-extern const Arch kQwen3Moe, kQwen3VlMoe;
+extern const Arch kQwen3Moe, kQwen3VlMoe, kMellum;
+const Arch kMellum{.name = "mellum",
+                   .keys = kMellumKeys,
+                   .tensors = kTensors,
+                   .globals = kUntiedGlobals,
+                   .defaults = mellum_defaults,
+                   .finish = nullptr,
+                   .build_layer = build_layer};
 const Arch kQwen3Moe{.name = "qwen3moe",
                      .keys = kKeys,
                      .tensors = kTensors,

@@ -22,6 +22,7 @@ void finish_head(const Step& step, Exec& exec, HeadWork work, int64_t r, float* 
   const kernels::Table& t = *exec.table;
   const AttentionSpec& a = step.attention;
   if (work.bias) t.add(x, work.bias, a.k_dim, x);
+  if (a.qkv_limit != 0) limit_values(a.qkv_limit, x, a.k_dim);
   const auto norm = [&] {
     if (work.gain) exec.plan->norm(x, work.gain, exec.plan->config->norm_eps, a.k_dim, x);
   };
@@ -61,6 +62,7 @@ void store_tile_rows(const Step& step, Exec& exec, const TileRows& rows, int64_t
     if (a.values_of_keys) std::memcpy(v, row + a.k_column + k_at, static_cast<size_t>(a.v_dim) * sizeof(float));
     finish_head(step, exec, {k_bias, gain_of(a, a.k_norm, k_at)}, r, row + a.k_column + k_at);
     if (v_bias) t.add(v, v_bias, a.v_dim, v);
+    if (a.qkv_limit != 0) limit_values(a.qkv_limit, v, a.v_dim);
     if (a.value_norm) t.rms_norm(v, nullptr, exec.plan->config->norm_eps, a.v_dim, v);
     if (a.value_scale != 0) t.scale(v, a.value_scale, a.v_dim, v);
   }

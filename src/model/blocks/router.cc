@@ -117,7 +117,7 @@ void weigh(const float* logits, const MoeSpec& moe, const int32_t* chosen, float
 }
 
 float weight_of_shared(const MoeSpec& moe, const float* logits) noexcept {
-  if (moe.shared_weight_column == 0) return 1;
+  if (moe.shared_weight_column == 0) return moe.routing.shared_scale;
   return static_cast<float>(sigmoid(static_cast<double>(logits[moe.shared_weight_column])));
 }
 

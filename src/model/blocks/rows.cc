@@ -48,21 +48,28 @@ void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexc
   if (bias) table.add(x, bias->data, bias->n, x);
 }
 
+void limit_values(float limit, float* x, int64_t n) noexcept {
+  for (int64_t i = 0; i < n; ++i) x[i] = x[i] > limit ? limit : x[i] < -limit ? -limit : x[i];
+}
+
 namespace {
 
-// What is no number stays so.
+/// What is no number stays so.
 void limit_gate(float limit, float* gate, int64_t n) noexcept {
   for (int64_t i = 0; i < n; ++i) gate[i] = gate[i] > limit ? limit : gate[i];
 }
-void limit_up(float limit, float* up, int64_t n) noexcept {
-  for (int64_t i = 0; i < n; ++i) up[i] = up[i] > limit ? limit : up[i] < -limit ? -limit : up[i];
+
+/// max(gate, 0) up. What is no number stays so.
+void relu_gate(const kernels::Table& table, float* gate, const float* up, int64_t n) noexcept {
+  for (int64_t i = 0; i < n; ++i) gate[i] = gate[i] < 0 ? 0 : gate[i];
+  table.mul(gate, up, n, gate);
 }
 
 /// min(silu(gate), limit) up, with up within -limit ... limit.
 void silu_limited(const kernels::Table& table, float limit, float* gate, float* up, int64_t n) noexcept {
   table.sigmoid_mul(gate, gate, n, gate);
   limit_gate(limit, gate, n);
-  limit_up(limit, up, n);
+  limit_values(limit, up, n);
   table.mul(gate, up, n, gate);
 }
 
@@ -81,7 +88,7 @@ void activate_gate(const Plan& plan, const Step& step, float* gate, float* up, i
   if (step.limit != 0) {
     if (step.late_limit) return silu_limited(t, step.limit, gate, up, n);
     limit_gate(step.limit, gate, n);
-    limit_up(step.limit, up, n);
+    limit_values(step.limit, up, n);
   }
   switch (step.activation) {
     case Activation::kSilu:
@@ -92,6 +99,8 @@ void activate_gate(const Plan& plan, const Step& step, float* gate, float* up, i
       return t.gelu_erf_mul(gate, up, n, gate);
     case Activation::kClampedSilu:
       return t.clamped_silu_mul(gate, up, n, gate);
+    case Activation::kRelu:
+      return relu_gate(t, gate, up, n);
     case Activation::kSitu:
       return situ(t, *plan.config, gate, up, n);
     case Activation::kReluSquared:
@@ -113,6 +122,7 @@ void activate_alone(const Plan& plan, const Step& step, float* x, int64_t n) noe
       return t.xielu(x, step.xielu, n, x);
     case Activation::kSilu:
     case Activation::kClampedSilu:
+    case Activation::kRelu:
     case Activation::kSitu:
       break;  // Of blocks with a gate only.
   }
@@ -319,6 +329,7 @@ void gather_step(const Step& step, Exec& exec, Worker& worker) noexcept {
       if (step.gathered && from != i) {
         std::memcpy(exec.row(step.in, i), exec.row(step.in, from), static_cast<size_t>(step.k) * sizeof(float));
       }
+      if (step.routed) move_row(exec, Buf::kRouter, i, from);
       exec.bad[i] = exec.bad[from];
     }
   }
