@@ -3,6 +3,7 @@
 
 usage: golden.py tiny DIR [NAME...]    of the models that tiny_model.py made or makes in DIR
        golden.py vectors DIR [NAME...] the same of those that give vectors
+       golden.py ranks DIR [NAME...]   the same of those that rank
        golden.py real [NAME...]        of the models of tools/get-model, on tests/golden/texts; hours on one core
 
 Both hold the float64 reference's scores and how far llama.cpp (`tools/venv --peers`) is from them. `real` also keeps
@@ -24,9 +25,11 @@ import distance
 import reference
 import tiny_encoders
 import tiny_model
+import tiny_rerankers
 from llamacpp import Llama
 from reference_encoders import Encoder
 from reference_model import Model
+from reference_rerank import Ranker
 from tiny_random import Random
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -178,6 +181,29 @@ def vectors(name, folder):
     print(f"{name:20} {distances}", flush=True)
 
 
+def ranks(name, folder):
+    path, pairs_of = tiny_model.make(name, folder), []
+    shape, ranker = tiny_rerankers.RERANKERS[name].shape, Ranker(path)
+    kinds = getattr(shape, "token_types", 1) > 1 and shape.arch == "bert"
+    for n in (150, 23, 9):
+        ids = Random(f"tokens {name} {n}").token_ids(n, shape.n_vocab - 1)
+        scores = {"numbers": [float(f"{x:.8g}") for x in ranker.numbers(ids)]}
+        if kinds:
+            scores |= {"second": n // 3, "of_kinds": [float(f"{x:.8g}") for x in ranker.numbers(ids, n // 3)]}
+        pairs_of.append({"tokens": ids} | scores)
+    distances = {}
+    for kind, table in (("erf_gelu", False), ("gelu_table", True)):
+        judge, peer = Ranker(path, table=table), Llama(path, n_ctx=512, kv="f32", flash=False)
+        apart = [
+            np.abs(judge.numbers(pair["tokens"]) - peer.vectors(pair["tokens"], width=len(pair["numbers"]))[0]).max() for pair in pairs_of
+        ]
+        distances[kind] = float(f"{max(apart):.3g}")
+        peer.close()
+    golden = {"made_by": made_by(), "model": f"{name}.gguf", "sha256": sha256_of(path), "arch": shape.arch}
+    write_json(GOLDEN / "ranks" / f"{name}.json", golden | {"llama_cpp": distances, "pairs": pairs_of})
+    print(f"{name:22} {distances}", [pair["numbers"] for pair in pairs_of], flush=True)
+
+
 def real_models():
     """NAME: path, of tools/get-model."""
     def get(name):
@@ -253,6 +279,9 @@ def main():
     verb = verbs.add_parser("vectors")
     verb.add_argument("folder", type=pathlib.Path)
     verb.add_argument("names", nargs="*", metavar="NAME")
+    verb = verbs.add_parser("ranks")
+    verb.add_argument("folder", type=pathlib.Path)
+    verb.add_argument("names", nargs="*", metavar="NAME")
     verb = verbs.add_parser("real")
     verb.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
@@ -262,6 +291,9 @@ def main():
     elif args.verb == "vectors":
         for name in args.names or tiny_encoders.ENCODERS:
             vectors(name, args.folder)
+    elif args.verb == "ranks":
+        for name in args.names or tiny_rerankers.RERANKERS:
+            ranks(name, args.folder)
     else:
         models = real_models()
         for name in args.names or models:

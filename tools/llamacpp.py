@@ -120,13 +120,16 @@ class Llama:
             row = self.lib.llama_get_logits_ith(self.context, i)
             yield np.ctypeslib.as_array(row, (self.n_vocab,)).copy()
 
-    def vectors(self, ids):
-        """Of a model that gives vectors: f32 [n, width], one for each token, or pooled as the file says; not normalized."""
+    def vectors(self, ids, width=None):
+        """Of a model that gives vectors: f32 [n, width], one for each token, or pooled as the file says; not normalized.
+        width: what a head that ranks gives."""
         lib, n = self.lib, len(ids)
+        if memory := lib.llama_get_memory(self.context):  # encoders have none
+            lib.llama_memory_clear(memory, True)
         lib.llama_set_embeddings.argtypes = Pointer, C.c_bool
         lib.llama_set_embeddings(self.context, True)
         lib.llama_model_n_embd.argtypes = lib.llama_pooling_type.argtypes = (Pointer,)
-        width, pooled = lib.llama_model_n_embd(self.model), lib.llama_pooling_type(self.context) > 0
+        width, pooled = width or lib.llama_model_n_embd(self.model), lib.llama_pooling_type(self.context) > 0
         tokens, wanted = (C.c_int32 * n)(*ids), (C.c_int8 * n)(*[1] * n)
         batch = Batch(n, token=C.cast(tokens, Pointer), logits=C.cast(wanted, Pointer))
         error = lib.llama_decode(self.context, batch)

@@ -138,15 +138,16 @@ class Encoder:
             up = self.activation(gate) * up
         return self.file.linear(up, block + "down")
 
-    def hidden(self, ids):
-        """[n, dim]"""
+    def hidden(self, ids, second=None):
+        """[n, dim]; second: where the second kind of text begins."""
         x = self.file.rows("token_embd.weight", np.asarray(ids))
         if self.gemma:
             x = x * math.sqrt(self.dim)
         if "position_embd.weight" in self.file.tensors:
             x = x + self.file.rows("position_embd.weight", slice(0, len(ids)))
         if "token_types.weight" in self.file.tensors:
-            x = x + self.file.rows("token_types.weight", slice(0, 1))
+            kinds = np.arange(len(ids)) >= (len(ids) if second is None else second)
+            x = x + self.file.rows("token_types.weight", kinds.astype(int))
         if not self.gemma:
             x = self.norm(x, "token_embd_norm")
         for layer in range(self.n_layers):

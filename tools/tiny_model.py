@@ -21,6 +21,7 @@ import gguf
 from tiny_deepseek4 import DeepSeek4Writer
 from tiny_dense import DENSE
 from tiny_encoders import ENCODERS, EncoderWriter
+from tiny_rerankers import RERANKERS
 from tiny_gemma4 import Gemma4Writer
 from tiny_hybrid import HYBRID
 from tiny_kimi_k3 import KimiK3Writer
@@ -32,7 +33,9 @@ from tiny_writer import ModelWriter
 
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "tiny"
 VECTORS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "vectors"
-MODELS = DENSE | MOE | LATENT | HYBRID | TYPES | MIXTURES  # those that continue texts; ENCODERS give vectors of them
+RANKS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "golden" / "ranks"
+MODELS = DENSE | MOE | LATENT | HYBRID | TYPES | MIXTURES  # those that continue texts; ENCODERS give vectors of them,
+EVERYTHING = MODELS | ENCODERS | RERANKERS  # and the last rank them
 
 
 def source_version():
@@ -51,11 +54,11 @@ def make(name, folder):
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f".{name}.{os.getpid()}.partial"
     try:
-        shape = (MODELS | ENCODERS)[name]
+        shape = RERANKERS[name].shape if name in RERANKERS else (MODELS | ENCODERS)[name]
         writers = (Gemma4Writer, shape.gemma4), (DeepSeek4Writer, shape.deepseek4), (KimiK3Writer, shape.kimi_k3)
         of_arch = {"nemotron_h": NemotronHWriter, "nemotron_h_moe": NemotronHWriter, "falcon-h1": FalconH1Writer}
         writer = next((writer for writer, spec in writers if spec), of_arch.get(shape.arch, ModelWriter))
-        writer = EncoderWriter if name in ENCODERS else writer
+        writer = EncoderWriter if name in ENCODERS else RERANKERS[name].writer if name in RERANKERS else writer
         writer(name, shape, partial).write()
         os.replace(partial, path)
     finally:
@@ -66,7 +69,7 @@ def make(name, folder):
 
 def differs_from_golden(name, path):
     """Whether the recorded scores belong to another file: the program changed, or its numbers depend on the machine."""
-    golden = (VECTORS if name in ENCODERS else GOLDEN) / f"{name}.json"
+    golden = (VECTORS if name in ENCODERS else RANKS if name in RERANKERS else GOLDEN) / f"{name}.json"
     if not golden.exists():
         return False
     return json.loads(golden.read_text("utf-8"))["sha256"] != hashlib.sha256(path.read_bytes()).hexdigest()
@@ -81,14 +84,13 @@ def main():
     making.add_argument("names", metavar="NAME", nargs="*")
     args = parser.parse_args()
     if args.verb == "list":
-        print("\n".join(MODELS | ENCODERS))
+        print("\n".join(EVERYTHING))
         return 0
-    everything = MODELS | ENCODERS
-    unknown = [name for name in args.names if name not in everything]
+    unknown = [name for name in args.names if name not in EVERYTHING]
     if unknown:
         print(f"tiny_model.py: no model {', '.join(unknown)}; `tiny_model.py list` prints the names", file=sys.stderr)
         return 2
-    stale = [name for name in args.names or everything if differs_from_golden(name, make(name, args.folder))]
+    stale = [name for name in args.names or EVERYTHING if differs_from_golden(name, make(name, args.folder))]
     if stale:
         print(f"tiny_model.py: not the models that {GOLDEN} describes: {', '.join(stale)}; see golden.py", file=sys.stderr)
     return 1 if stale else 0

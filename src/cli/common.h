@@ -22,6 +22,9 @@ namespace stoker::cli {
 /// Exit codes: 0 done, 1 it failed while running, 2 it was called wrongly.
 inline constexpr int kOk = 0, kFailed = 1, kUsage = 2;
 
+/// Lists of so many bytes and more are charged; smaller ones are part of the process.
+inline constexpr uint64_t kLargeList = 1u << 20;
+
 /// Prints "stoker: error: MESSAGE" and returns the exit code for it.
 int fail(const Error& error);
 int usage(std::string_view message);
@@ -95,6 +98,7 @@ Command make_synth(CLI::App& root);
 Command make_plan(CLI::App& root);
 Command make_trace(CLI::App& root);
 Command make_embed(CLI::App& root);
+Command make_rerank(CLI::App& root);
 Command make_completion(CLI::App& root);
 
 }  // namespace stoker::cli

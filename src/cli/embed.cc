@@ -14,8 +14,6 @@
 namespace stoker::cli {
 namespace {
 
-constexpr uint64_t kLargeVectors = 1u << 20;  // Smaller ones are part of the process.
-
 struct EmbedArgs {
   ModelArgs model;
   std::vector<std::string> texts;
@@ -45,7 +43,7 @@ Result<Tokens> read_texts(const EmbedArgs& args, engine::Engine& engine) {
     out.push_back(engine.tokenizer()->encode(text, {.add_special = true, .parse_special = false}));
     n += out.back().capacity() * sizeof(int32_t) + sizeof(out.back());
   }
-  if (n >= kLargeVectors) engine.hold("tokens", n);
+  if (n >= kLargeList) engine.hold("tokens", n);
   return out;
 }
 
@@ -152,6 +150,10 @@ int run(const EmbedArgs& args) {
   if (!engine) return fail(engine.error());
   const auto pooling = engine::pooling_of(**engine, options);
   if (!pooling) return fail(pooling.error());
+  if (*pooling == engine::Pooling::kRank) {
+    return fail({ErrorCode::kUnsupported, str_cat(args.model.path, ": the model ranks documents (pooling_type rank), ",
+                                                  "`stoker rerank`; --pooling none, mean, cls or last gives vectors")});
+  }
   if (args.similarity && *pooling == engine::Pooling::kNone) return usage("--similarity wants one vector per text");
   if (!options.pooling && (*engine)->model().config().pooling < 0) {
     log_warn("the file does not say how vectors are pooled: taking ", engine::pooling_name(*pooling),
@@ -169,7 +171,7 @@ int run(const EmbedArgs& args) {
     return fail({needs.error().code, str_cat(needs.error().message, too_long ? "; --truncate cuts it" : "")});
   }
   const uint64_t results = engine::embedding_bytes(**engine, *texts, options);
-  if (results >= kLargeVectors) (*engine)->hold("results", results);
+  if (results >= kLargeList) (*engine)->hold("results", results);
   if (auto status = load(**engine, *needs); !status) return fail(status.error());
   const auto vectors = compute(*texts, **engine, options);
   if (!vectors) return fail(vectors.error());

@@ -205,8 +205,10 @@ std::string to_text(const Report& report, const InspectArgs& args) {
     out += str_cat("context        ", c.context_length, " trained, ",
                    format_bytes(static_cast<uint64_t>(report.model->plan().kv.traits().bytes_per_position * 1024)),
                    " of key-value memory per 1024 positions\n");
-    if (!c.causal) {
-      const auto pooling = static_cast<engine::Pooling>(c.pooling);
+    const auto pooling = static_cast<engine::Pooling>(c.pooling);
+    if (pooling == engine::Pooling::kRank) {
+      out += "gives          scores of documents for a query\n";
+    } else if (!c.causal) {
       out += str_cat("gives          vectors of texts, pooled by ", engine::pooling_name(pooling), "\n");
     }
     out += str_cat("weights        ", format_bytes(report.model->load_memory(1)[0].bytes), " in memory, vocabulary ",

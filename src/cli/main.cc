@@ -22,7 +22,7 @@ int run(int argc, char** argv) {
   const cli::Command commands[] = {cli::make_run(app),     cli::make_tokenize(app),   cli::make_detokenize(app),
                                    cli::make_inspect(app), cli::make_perplexity(app), cli::make_bench(app),
                                    cli::make_synth(app),   cli::make_plan(app),       cli::make_trace(app),
-                                   cli::make_embed(app),   cli::make_completion(app)};
+                                   cli::make_embed(app),   cli::make_rerank(app),     cli::make_completion(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,13 +1,13 @@
 #include "engine/embed.h"
 
 #include <algorithm>
-#include <array>
+#include <limits>
 #include <utility>
 
-#include "base/check.h"
 #include "base/checked.h"
-#include "base/math.h"
 #include "base/str_cat.h"
+#include "engine/pooler.h"
+#include "model/arch/arch.h"
 
 namespace stoker::engine {
 namespace {
@@ -28,89 +28,10 @@ size_t end_of_call(Texts texts, size_t begin, int64_t rows) {
   return end;
 }
 
-Range wanted_rows(Pooling pooling, int64_t n) {
-  if (pooling == Pooling::kFirst) return {0, 1};
-  return pooling == Pooling::kLast ? Range{n - 1, n} : Range{0, n};
-}
-
-/// y = w x, each output a sum in double of 8 sums, whose order is that of the inputs.
-void multiply(const model::Matrix& w, const kernels::Table& table, std::span<const float> x, std::vector<float>& y) {
-  constexpr size_t kSums = 8;
-  STOKER_CHECK(w.n_in == static_cast<int64_t>(x.size()));
-  std::vector<float> row(x.size());
-  y.resize(static_cast<size_t>(w.n_out));
-  for (size_t o = 0; o < y.size(); ++o) {
-    table.row[static_cast<size_t>(w.type)](
-        {.w = w.data, .group_bytes = w.group_bytes, .k = w.n_in, .row = static_cast<int64_t>(o), .out = row.data()});
-    std::array<double, kSums> sums{};
-    for (size_t i = 0; i < x.size(); ++i) sums[i % kSums] += static_cast<double>(row[i]) * static_cast<double>(x[i]);
-    double sum = 0;
-    for (const double part : sums) sum += part;
-    y[o] = static_cast<float>(sum);
-  }
-}
-
-/// Vectors of a text's tokens as they come out of calls, and what becomes of them.
-class Pooler {
- public:
-  Pooler(const Engine& engine, Pooling pooling, bool normalize)
-      : model_(engine.model()), pooling_(pooling), normalize_(normalize), dim_(model_.config().dim) {}
-
-  void add(const float* row) {
-    ++n_;
-    if (pooling_ == Pooling::kMean) {
-      sums_.resize(static_cast<size_t>(dim_));
-      for (size_t i = 0; i < sums_.size(); ++i) sums_[i] += static_cast<double>(row[i]);
-    } else {
-      out_.values.insert(out_.values.end(), row, row + dim_);
-    }
-  }
-
-  Embedding finish() {
-    if (pooling_ == Pooling::kMean) {
-      for (const double sum : sums_) out_.values.push_back(static_cast<float>(sum / static_cast<double>(n_)));
-      n_ = 1;
-    }
-    if (pooling_ != Pooling::kNone) through_dense();
-    out_.n = std::exchange(n_, 0);
-    out_.dim = static_cast<int64_t>(out_.values.size()) / out_.n;
-    for (int64_t i = 0; normalize_ && i < out_.n; ++i) to_length_1(out_.values.data() + i * out_.dim);
-    sums_.clear();
-    return std::exchange(out_, {});
-  }
-
- private:
-  void through_dense() {
-    for (const model::Matrix* w : {&model_.weights().dense_2, &model_.weights().dense_3}) {
-      if (!*w) continue;
-      std::vector<float> y;
-      multiply(*w, *model_.plan().table, out_.values, y);
-      out_.values = std::move(y);
-    }
-  }
-
-  void to_length_1(float* x) const {
-    double sum = 0;
-    for (int64_t i = 0; i < out_.dim; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-    if (sum == 0) return;
-    const double inverse = 1 / math::sqrt(sum);
-    for (int64_t i = 0; i < out_.dim; ++i) x[i] = static_cast<float>(static_cast<double>(x[i]) * inverse);
-  }
-
-  const model::Model& model_;
-  Pooling pooling_;
-  bool normalize_;
-  int64_t dim_;
-  int64_t n_ = 0;
-  std::vector<double> sums_;
-  Embedding out_;
-};
-
 struct Run {
   Engine& engine;
   Texts texts;
   const EmbedOptions& options;
-  Pooling pooling;
   Pooler pooler;
   int64_t done = 0, all = 0;
   std::vector<Embedding> out{};
@@ -121,7 +42,7 @@ struct Run {
     STOKER_TRY(const model::Outputs outputs, engine.runner().forward(spans));
     if (!outputs.failures.empty()) {
       const model::Failure& failure = outputs.failures[0];
-      return Error{failure.code, str_cat("text ", first + failure.span + 1, ": ", failure.message)};
+      return Error{failure.code, str_cat(options.what, " ", first + failure.span + 1, ": ", failure.message)};
     }
     int64_t row = 0;
     for (const model::Span& span : spans) {
@@ -141,6 +62,10 @@ struct Run {
     if (options.digest) options.digest->add(out.back().values.data(), static_cast<int64_t>(out.back().values.size()));
   }
 
+  int64_t second_kind_from(size_t text) const {
+    return options.second_kind_from.empty() ? std::numeric_limits<int64_t>::max() : options.second_kind_from[text];
+  }
+
   /// Several whole texts.
   Status together(size_t begin, size_t end) {
     std::vector<model::Sequence> sequences;
@@ -148,8 +73,10 @@ struct Run {
     std::vector<model::Span> spans;
     for (size_t i = begin; i < end; ++i) {
       sequences.emplace_back(engine.kv(), size_of(texts[i]));
-      spans.push_back(
-          {.sequence = &sequences.back(), .tokens = texts[i], .hidden = wanted_rows(pooling, size_of(texts[i]))});
+      spans.push_back({.sequence = &sequences.back(),
+                       .tokens = texts[i],
+                       .hidden = pooler.wanted_rows(size_of(texts[i])),
+                       .second_kind_from = second_kind_from(i)});
     }
     return step(spans, begin);
   }
@@ -157,7 +84,7 @@ struct Run {
   /// One text that is longer than a call.
   Status in_pieces(size_t text) {
     const int64_t n = size_of(texts[text]);
-    const Range wanted = wanted_rows(pooling, n);
+    const Range wanted = pooler.wanted_rows(n);
     model::Sequence sequence(engine.kv(), n);
     for (int64_t at = 0, end; at < n; at = end) {
       end = std::min(n, at + engine.runner().max_rows());
@@ -166,12 +93,35 @@ struct Run {
           .sequence = &sequence,
           .tokens = std::span(texts[text]).subspan(static_cast<size_t>(at), static_cast<size_t>(end - at)),
           .position = at,
-          .hidden = rows.begin < rows.end ? rows : Range{0, 0}};
+          .hidden = rows.begin < rows.end ? rows : Range{0, 0},
+          .second_kind_from = second_kind_from(text)};
       STOKER_TRY_STATUS(step({&span, 1}, text));
     }
     return Ok{};
   }
 };
+
+std::string_view rank_tensor(const model::Arch& arch) {
+  for (const model::GlobalTensorSpec& spec : arch.globals) {
+    const auto* matrix = std::get_if<model::Matrix model::Weights::*>(&spec.slot);
+    if (matrix && *matrix == &model::Weights::rank_out) return spec.name;
+  }
+  return {};
+}
+
+Error no_rank_head(const Engine& engine) {
+  const model::Arch& arch = *engine.model().config().arch;
+  const std::string start = str_cat(engine.options().path, ": it has no head that ranks: ");
+  if (const std::string_view tensor = rank_tensor(arch); !tensor.empty()) {
+    return Error{ErrorCode::kUnsupported,
+                 str_cat(start, "tensor ", tensor, " is missing, which a reranker's file has")};
+  }
+  std::string known;
+  for (const model::Arch* other : model::all_archs()) {
+    if (!rank_tensor(*other).empty()) known += str_cat(known.empty() ? "" : ", ", other->name);
+  }
+  return Error{ErrorCode::kUnsupported, str_cat(start, "this version runs those of ", known, ", not of ", arch.name)};
+}
 
 }  // namespace
 
@@ -193,13 +143,8 @@ Result<Pooling> pooling_of(const Engine& engine, const EmbedOptions& options) {
   const model::ModelConfig& config = engine.model().config();
   Pooling pooling = options.pooling.value_or(static_cast<Pooling>(config.pooling));
   if (pooling == Pooling::kUnknown) pooling = config.causal ? Pooling::kLast : Pooling::kMean;
-  if (pooling == Pooling::kRank) {
-    return Error{ErrorCode::kUnsupported,
-                 str_cat(engine.options().path,
-                         ": its vectors are pooled by a head that ranks (rank), which this version "
-                         "does not run; none, mean, cls and last can be chosen")};
-  }
   const model::Weights& w = engine.model().weights();
+  if (pooling == Pooling::kRank && !w.rank_out) return no_rank_head(engine);
   if (static_cast<bool>(w.dense_2) != static_cast<bool>(w.dense_3)) {
     return Error{ErrorCode::kCorrupt, str_cat(engine.options().path, ": tensor dense_", w.dense_2 ? 3 : 2,
                                               ".weight is missing beside dense_", w.dense_2 ? 2 : 3, ".weight")};
@@ -251,8 +196,7 @@ Result<std::vector<Embedding>> embed(Engine& engine, Texts texts, const EmbedOpt
   Run run{.engine = engine,
           .texts = texts,
           .options = options,
-          .pooling = pooling,
-          .pooler = Pooler(engine, pooling, options.normalize)};
+          .pooler = Pooler(engine.model(), pooling, options.normalize)};
   for (const auto& text : texts) run.all += size_of(text);
   run.out.reserve(texts.size());
   const int64_t rows = engine.runner().max_rows();

@@ -24,8 +24,11 @@ struct EmbedOptions {
   /// How a text's tokens become one vector; not given: as the file says, or the mean of an encoder, the last token of
   /// another model.
   std::optional<Pooling> pooling{};
-  bool normalize = true;     ///< Each vector to length 1.
-  Digest* digest = nullptr;  ///< Takes all vectors.
+  bool normalize = true;  ///< Each vector to length 1.
+  /// Of each text, where the second kind of text begins (model::Span); none: nowhere.
+  std::span<const int64_t> second_kind_from{};
+  Digest* digest = nullptr;        ///< Takes all vectors.
+  std::string_view what = "text";  ///< For messages.
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(int64_t done, int64_t all)> on_progress{};  ///< Tokens; between calls.
 };
@@ -37,7 +40,8 @@ struct Embedding {
   int64_t dim = 0;
 };
 
-/// What `embed` will do. kUnsupported: the file is a reranker. kCorrupt: it has one of two dense layers.
+/// What `embed` will do. kUnsupported: a head that ranks is asked for and the file has none. kCorrupt: it has one of
+/// two dense layers.
 Result<Pooling> pooling_of(const Engine& engine, const EmbedOptions& options);
 
 using Texts = std::span<const std::vector<int32_t>>;

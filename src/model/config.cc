@@ -13,6 +13,7 @@ namespace {
 
 // The limits are those of the format's reference implementation; they bound every size before it is allocated.
 constexpr int64_t kMaxLayers = 512;
+constexpr size_t kMaxLabels = 4096;
 constexpr double kMaxSize = 1 << 24;
 constexpr double kNoLimit = 1e-6;  // what gate and up are cut to, up to which they are not
 
@@ -34,6 +35,7 @@ constexpr KeySpec kCommonKeys[] = {
     // In no file: for comparisons with engines that round where the original model does not.
     {.key = "rope.scaling.yarn_truncate", .field = &ModelConfig::yarn_truncate, .min = 0, .max = 1},
     {.key = "pooling_type", .field = &ModelConfig::pooling, .min = 0, .max = 4},
+    {.key = "classifier.pooling_type", .field = &ModelConfig::rank_pooling, .min = 1, .max = 3},
     {.key = "rope.scaling.attn_factor", .field = &ModelConfig::rope_attn_factor, .min = 1e-3, .max = 1e3},
 };
 
@@ -506,6 +508,19 @@ Status read_token_types(const gguf::File& file, ModelConfig& config) {
   return Ok{};
 }
 
+/// What the scores of a model that ranks are called.
+Status read_rank_labels(const KeyReader& keys, ModelConfig& config) {
+  constexpr std::string_view kKey = "classifier.output_labels";
+  const gguf::Value* value = keys.find(kKey);
+  if (!value) return Ok{};
+  const auto* array = std::get_if<gguf::Array>(&value->data);
+  if (!array || array->strings.size() != array->size() || array->size() > kMaxLabels) {
+    return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full(kKey), " is no list of up to ", kMaxLabels, " texts")};
+  }
+  config.rank_labels = array->strings;
+  return Ok{};
+}
+
 Status derive(ModelConfig& config) {
   if (config.n_kv_heads.values.empty()) config.n_kv_heads = config.n_heads;
   if (config.k_dim == 0 || config.v_dim == 0) {
@@ -560,6 +575,7 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   STOKER_TRY_STATUS(check_experts(keys, config));
   STOKER_TRY_STATUS(check_causal(keys, config));
   STOKER_TRY_STATUS(read_token_types(file, config));
+  STOKER_TRY_STATUS(read_rank_labels(keys, config));
   if (!config.causal) {
     STOKER_TRY(std::optional<std::string> activation, keys.text("hidden_activation"));
     config.hidden_activation = activation.value_or("");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,8 @@ inline constexpr int64_t kMaxExperts = 1024;
 enum class RopePairs { kInterleaved, kHalves };  // (x[2i], x[2i+1]); (x[i], x[i + R/2])
 /// How the vectors of a text's tokens become one, numbered as in pooling_type.
 enum class Pooling : int64_t { kUnknown = -1, kNone = 0, kMean = 1, kFirst = 2, kLast = 3, kRank = 4 };
+/// What a layer of the head that ranks ends in.
+enum class RankActivation { kNone, kTanh, kGeluErf };
 enum class RopeScaling { kNone, kLinear, kYarn, kLongRope };
 
 /// How the logits of a router become scores and weights, numbered as in expert_gating_func.
@@ -122,14 +125,18 @@ struct ModelConfig {
   bool causal = true;         ///< A token sees those before it; otherwise all of its sequence, and there are no logits.
   int64_t pooling = -1;       ///< pooling_type, a Pooling.
   int64_t n_token_types = 0;  ///< tokenizer.ggml.token_type_count
+  // Of a model that ranks: how vectors are pooled for its head, and what this gives.
+  int64_t rank_pooling = -1;  ///< classifier.pooling_type, a Pooling; in `defaults` where a family has one.
+  std::vector<std::string> rank_labels{};  ///< classifier.output_labels; none: one score without a name.
+  RankActivation rank_dense_activation = RankActivation::kTanh;  ///< Set in `defaults`, as the next.
+  RankActivation rank_activation = RankActivation::kNone;        ///< Of the scores,
+  bool rank_softmax = false;                                     ///< which may be shares of all labels.
+  int64_t n_rank_labels() const { return std::max<int64_t>(1, static_cast<int64_t>(rank_labels.size())); }
   std::string hidden_activation{};  ///< hidden_activation, of families whose tokens see each other; may be empty.
-  bool alibi = false;  ///< Scores fall with the distance, by head, and nothing else says where a token stands.
-  float alibi_max =
-      8;  ///< attention.max_alibi_bias: the last head's by a factor of 2 to its power; of those in `alibi`.
+  bool alibi = false;        ///< Scores fall with the distance, by head, and nothing else says where a token stands.
   int64_t dense_2_dim = 0;   ///< dense_2_feat_out: what a pooled vector becomes,
   int64_t dense_3_dim = 0;   ///< dense_3_feat_in: and what goes back to the model's dimension.
   bool layer_norm = false;   ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
-  bool plain_norms = false;  ///< Norms of what blocks read, and of what the head does, have no gain.
   bool norm_by_key = false;  ///< Set in `defaults`: which of the two keys of norm_eps there is decides about that.
   float norm_eps = 0;        ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
 

@@ -148,6 +148,7 @@ struct Exec {
   bool gathered = false;
   const int32_t* tokens = nullptr;        ///< [n_tokens]
   const int64_t* positions = nullptr;     ///< [n_tokens]
+  const uint8_t* kinds = nullptr;         ///< [n_tokens]: rows of token_types; null: all are of the first.
   const int64_t* output_rows = nullptr;   ///< [n_outputs], ascending rows of the call.
   std::span<const RowSpan> spans;         ///< All rows.
   std::span<const RowSpan> output_spans;  ///< Output rows, once gathered.

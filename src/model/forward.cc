@@ -131,6 +131,7 @@ void Runner::add_rows(const Span& span, int64_t begin, int64_t end, Chunk& chunk
                     .state = begin == 0 ? span.sequence->state() : next_state,
                     .next_state = next_state});
   for (int64_t i = 0; i < n; ++i) positions_.push_back(position0 + i);
+  for (int64_t i = 0; tells_kinds() && i < n; ++i) kinds_.push_back(position0 + i >= span.second_kind_from);
   tokens_.insert(tokens_.end(), span.tokens.begin() + begin, span.tokens.begin() + end);
   for (int64_t i = 0; i < n;) {
     const int64_t position = position0 + i, in_tile = position % kTilePositions;
@@ -174,7 +175,7 @@ void Runner::add_outputs(const Span& span, Range rows, int64_t q_row0, Chunk& ch
 }
 
 void Runner::lay_out(Batch batch) {
-  tokens_.clear(), positions_.clear(), output_rows_.clear(), hidden_rows_.clear(), chunks_.clear();
+  tokens_.clear(), kinds_.clear(), positions_.clear(), output_rows_.clear(), hidden_rows_.clear(), chunks_.clear();
   spans_.clear(), output_spans_.clear(), tile_rows_.clear(), head_blocks_.clear();
   n_logits_ = 0;
   for (const Span& span : batch) {
@@ -201,6 +202,7 @@ void Runner::point(Chunk& chunk) {
   e.n_rows = e.n_tokens;
   e.tokens = tokens_.data() + row0;
   e.positions = positions_.data() + row0;
+  e.kinds = tells_kinds() ? kinds_.data() + row0 : nullptr;
   e.output_rows = output_rows_.data() + e.out0;
   e.spans = part_of(spans_, chunk.spans);
   e.output_spans = part_of(output_spans_, chunk.output_spans);

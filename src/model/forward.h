@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,8 @@ struct Span {
   int64_t position = 0;  ///< Of tokens[0]: the sequence's length.
   Range logits{};        ///< Rows that want logits.
   Range hidden{};        ///< Rows that want the hidden state after the output norm.
+  /// Positions from here on are of the second kind of text, in models that tell kinds apart.
+  int64_t second_kind_from = std::numeric_limits<int64_t>::max();
 };
 using Batch = std::span<const Span>;
 
@@ -159,6 +162,7 @@ class Runner {
   void add_outputs(const Span& span, Range rows, int64_t q_row0, Chunk& chunk);
   Chunk& next_chunk();
   void point(Chunk& chunk);
+  bool tells_kinds() const { return plan_.steps[0].token_types && plan_.steps[0].token_types->n_out > 1; }
   void make_segments();
   void make_head_parts();
   size_t n_steps(bool outputs) const { return outputs ? plan_.steps.size() : plan_.n_steps_to_store; }
@@ -194,6 +198,7 @@ class Runner {
   bool cancelled_ = false, stop_ = false;
   std::vector<Chunk> chunks_;
   std::vector<int32_t> tokens_, first_bad_;
+  std::vector<uint8_t> kinds_;  // Of text; empty where the model knows one only.
   std::vector<int64_t> positions_, output_rows_, hidden_rows_;
   std::vector<uint8_t> bad_;
   std::vector<RowSpan> spans_, output_spans_;

@@ -226,6 +226,7 @@ void Runner::reserve_lists() {
   for (auto* v : {&tokens_, &first_bad_}) v->reserve(n);
   for (auto* v : {&positions_, &output_rows_, &hidden_rows_}) v->reserve(n);
   bad_.reserve(n);
+  if (tells_kinds()) kinds_.reserve(n);
   for (auto* v : {&spans_, &output_spans_}) v->reserve(n);
   tile_rows_.reserve(n);
   head_blocks_.reserve(n);

@@ -112,6 +112,11 @@ struct Weights {
   Matrix token_types;  ///< [types, dim]: of kinds of text, of which the first is added to all embeddings.
   Vector embedding_norm, b_embedding_norm;  ///< Of the sum of these.
   Matrix dense_2, dense_3;                  ///< What a pooled vector goes through.
+  // What makes scores of it in a model that ranks: a layer with an activation and a norm where it has them, and the
+  // score of each label.
+  Matrix rank_dense;  ///< [dim, dim]
+  Matrix rank_out;    ///< [labels, dim]
+  Vector b_rank_dense, rank_norm, b_rank_out;
   Matrix positions;         ///< [context_length, dim]: added to the embeddings, where the family has them.
   Matrix layer_inputs;      ///< [n_vocab, layers * width]: looked up by token, for each layer.
   Matrix layer_input_proj;  ///< [layers * width, dim]: the same out of the embedding.

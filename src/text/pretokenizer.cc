@@ -14,6 +14,9 @@ constexpr Pretokenizer whole_pieces(std::string_view name, std::span<const Pass>
 constexpr Pretokenizer with_bos(std::string_view name, std::span<const Pass> passes) {
   return {.name = name, .passes = passes, .add_bos = true};
 }
+constexpr Pretokenizer with_separator(std::string_view name) {
+  return {.name = name, .passes = lists::kR4, .add_separator = true};
+}
 constexpr Pretokenizer llama3(std::string_view name) {
   return {.name = name, .passes = lists::kR1, .ignore_merges = true, .add_bos = true};
 }
@@ -54,11 +57,11 @@ constexpr Pretokenizer kAllNames[] = {
     plain("phi-2", lists::kR4),
     plain("jina-es", lists::kR4),
     plain("jina-de", lists::kR4),
-    plain("jina-v1-en", lists::kR4),
+    with_separator("jina-v1-en"),
     plain("jina-v2-es", lists::kR4),
     plain("jina-v2-de", lists::kR4),
-    plain("jina-v2-code", lists::kR4),
-    plain("roberta-bpe", lists::kR4),
+    with_separator("jina-v2-code"),
+    with_separator("roberta-bpe"),
     plain("gigachat", lists::kR4),
     plain("a.x-4.0", lists::kR4),
     plain("mellum", lists::kR4),

@@ -17,6 +17,7 @@ struct Pretokenizer {
   bool whole_newlines = false;  ///< A run of newlines that is a token is that token.
   bool drop_space = false;      ///< White space is not encoded at all; the rest is UTF-8 as it stands.
   bool force_bos = false;       ///< Whatever the file says.
+  bool add_separator = false;   ///< Between two texts, unless the file says otherwise.
   bool no_default_bos = false;  ///< Without a key there is no BOS, rather than id 11.
 };
 

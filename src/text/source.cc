@@ -159,6 +159,7 @@ Result<Source> read_source(const gguf::File& file) {
   STOKER_TRY_STATUS(read_suppressed(file, out));
   STOKER_TRY(out.add_bos, file.boolean(key_name("add_bos_token")));
   STOKER_TRY(out.add_eos, file.boolean(key_name("add_eos_token")));
+  STOKER_TRY(out.add_sep, file.boolean(key_name("add_sep_token")));
   STOKER_TRY(out.add_space_prefix, file.boolean(key_name("add_space_prefix")));
   STOKER_TRY(out.lowercase, file.boolean(key_name("normalizer.lowercase")));
   STOKER_TRY(out.strip_accents, file.boolean(key_name("normalizer.strip_accents")));

@@ -44,7 +44,7 @@ struct Source {
   std::vector<uint32_t> score_ranks;                 ///< One per token; lower is better, equal for equal scores.
   std::array<std::optional<TokenId>, kRoles> roles;  ///< kNoToken: the key's id is outside the vocabulary.
   const gguf::Array* scores = nullptr;               ///< As they are, at least one per token; null: all are 0.
-  std::optional<bool> add_bos, add_eos, add_space_prefix, lowercase, strip_accents;
+  std::optional<bool> add_bos, add_eos, add_sep, add_space_prefix, lowercase, strip_accents;
   bool remove_extra_whitespaces = false;
   std::span<const int64_t> charsmap;  ///< Bytes of the normaliser's table; may be empty.
   bool no_default_bos = false;        ///< Not from the file: what the pre-tokenizer's name implies.

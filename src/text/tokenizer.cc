@@ -55,13 +55,22 @@ Result<std::unique_ptr<Algorithm>> make_algorithm(const Source& source, Vocab& v
 
 }  // namespace
 
+/// Whether a separator stands between two texts, behind what ends the first one. WordPiece ends texts with that
+/// already, whatever old files say; XLM-R, which has two, is known by its architecture where they say nothing.
+bool separates(const Source& source, const Pretokenizer* pre) {
+  if (source.model == "bert" && !source.add_eos) return false;
+  const bool xlm_r = source.model == "t5" && source.architecture == "bert";
+  return source.add_sep.value_or(xlm_r || (pre != nullptr && pre->add_separator));
+}
+
 struct Tokenizer::Impl {
   Vocab vocab;
   std::unique_ptr<Algorithm> algorithm;  // Refers to `vocab`.
   std::unique_ptr<Partition> partition;
   std::string model, pre_name;
   std::vector<TokenId> suppressed;
-  TokenId last = kNoToken;  // What add_eos adds.
+  TokenId last = kNoToken;       // What add_eos adds.
+  TokenId separator = kNoToken;  // What stands behind that, between two texts.
   bool add_bos = false, add_eos = false, add_space_prefix = false;
 
   void set_flags(const Source& source, const Pretokenizer* pre) {
@@ -75,10 +84,19 @@ struct Tokenizer::Impl {
       add_bos = false;
     }
     add_eos = add_eos && last != kNoToken;
+    if (separates(source, pre)) set_separator(unigram);
     add_space_prefix = bert || ((spm || unigram) && source.add_space_prefix.value_or(spm));
     model = source.model;
     pre_name = source.pre.value_or("");
     suppressed = source.suppressed;
+  }
+
+  void set_separator(bool unigram) {
+    separator = vocab.role(Role::kSeparator);
+    if (separator == kNoToken && unigram) separator = last;  // XLM-R's is its EOS
+    if (separator == kNoToken) {
+      vocab.notes.push_back("tokenizer.ggml.add_sep_token is set and there is no separator: none is added");
+    }
   }
 };
 
@@ -115,6 +133,50 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
   if (options.add_special && add_eos()) out.push_back(impl_->last);
   return out;
 }
+
+std::vector<TokenId> Tokenizer::encode(std::span<const Part> parts) const {
+  std::vector<TokenId> out;
+  std::string text;
+  const auto finish = [&] {
+    const std::vector<TokenId> ids = encode(text, {.parse_special = false});
+    out.insert(out.end(), ids.begin(), ids.end());
+    text.clear();
+  };
+  for (const Part& part : parts) {
+    if (!part.parse_special) {
+      text += part.text;
+      continue;
+    }
+    for (const Fragment& fragment : impl_->partition->cut(part.text, true)) {
+      if (fragment.token == kNoToken) {
+        text += fragment.text;
+        continue;
+      }
+      finish();
+      out.push_back(fragment.token);
+    }
+  }
+  finish();
+  return out;
+}
+
+Tokenizer::Pair Tokenizer::encode_pair(std::string_view first, std::string_view second) const {
+  Pair pair;
+  const auto add = [&](std::string_view text) {
+    const std::vector<TokenId> ids = encode(text, {.parse_special = false});
+    pair.ids.insert(pair.ids.end(), ids.begin(), ids.end());
+  };
+  if (add_bos()) pair.ids.push_back(bos());
+  add(first);
+  if (add_eos()) pair.ids.push_back(impl_->last);
+  if (impl_->separator != kNoToken) pair.ids.push_back(impl_->separator);
+  pair.second = pair.ids.size();
+  add(second);
+  if (add_eos()) pair.ids.push_back(impl_->last);
+  return pair;
+}
+
+bool Tokenizer::joins_pairs() const { return add_eos() || impl_->separator != kNoToken; }
 
 std::string_view Tokenizer::token_bytes(TokenId id, DecodeOptions options) const {
   return impl_->vocab.decoded(id, options.show_special);

@@ -42,6 +42,24 @@ class Tokenizer {
   /// Appends nothing but whole tokens; never fails, O(n log n) at worst.
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options) const;
 
+  /// A part of a text, of which control tokens are recognised or not.
+  struct Part {
+    std::string_view text;
+    bool parse_special = false;
+  };
+  /// The parts as one text: where they meet, tokens go across. No control token does.
+  std::vector<TokenId> encode(std::span<const Part> parts) const;
+
+  /// Two texts with what the file's own tokenizer puts before, between and behind them. What looks like a control token
+  /// in them is text.
+  struct Pair {
+    std::vector<TokenId> ids;
+    size_t second = 0;  ///< Where the second text begins.
+  };
+  Pair encode_pair(std::string_view first, std::string_view second) const;
+  /// Whether two texts can be told apart: something stands between them.
+  bool joins_pairs() const;
+
   struct DecodeOptions {
     bool show_special = false;  ///< Control tokens as their text instead of nothing.
   };

@@ -96,10 +96,11 @@ class Refusals(TestCase):
             command = [args[0], "-m", model("bert"), *args[1:]]
             self.refused(1, ["bert gives vectors", "stoker embed"], *command, stdin=b"some text")
 
-    def test_a_reranker_is_refused(self):
+    def test_a_reranker_gives_vectors_when_it_is_asked(self):
+        self.refused(1, ["pooling_type rank", "stoker rerank", "mean, cls or last"], "embed", "-m", model("bert-rank"), "a")
+        self.ok("embed", "-m", model("bert-rank"), "a", "--pooling", "cls")
         path = self.edited(lambda gguf: gguf.keys.update({"bert.pooling_type": (4, 4)}), "bert")
-        self.refused(1, ["rank", "mean, cls and last"], "embed", "-m", path, "a")
-        self.ok("embed", "-m", path, "a", "--pooling", "cls")
+        self.refused(1, "no head that ranks", "embed", "-m", path, "a")
 
     def test_a_causal_encoder_is_refused(self):
         path = self.edited(lambda gguf: gguf.keys.update({"bert.attention.causal": (7, True)}), "bert")

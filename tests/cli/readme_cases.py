@@ -6,6 +6,7 @@ from harness import TestCase, model
 
 README = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
 BINARY = "build/release/stoker "
+MODELS = {"MODEL.gguf": model(), "RERANKER.gguf": model("bert-rank")}
 
 
 class Readme(TestCase):
@@ -13,6 +14,6 @@ class Readme(TestCase):
         lines = [line for line in README.read_text("utf-8").splitlines() if line.startswith(BINARY)]
         self.assertGreaterEqual(len(lines), 3)
         for line in lines:
-            args = [str(model()) if word == "MODEL.gguf" else word for word in shlex.split(line, comments=True)[1:]]
+            args = [str(MODELS.get(word, word)) for word in shlex.split(line, comments=True)[1:]]
             done = self.ok(*args)
             self.assertNotEqual(done.out, "", line)

@@ -102,6 +102,72 @@ TEST(Tokenizer, BosAndEosAsTheFileAsks) {
   EXPECT_EQ(TinyVocab::bytes("glm4").must()->bos(), -1);
 }
 
+/// What stands before, between and behind two texts, as ids.
+Ids around(const TinyVocab& vocab) {
+  const auto t = vocab.must();
+  if (!t) return {};
+  const auto pair = t->encode_pair("", "");
+  EXPECT_LE(pair.second, pair.ids.size());
+  EXPECT_EQ(t->joins_pairs(), !pair.ids.empty() && pair.ids != Ids{t->bos()});
+  return pair.ids;
+}
+
+TEST(Tokenizer, PairsAsTheFileAsks) {
+  TinyVocab vocab = TinyVocab::bytes("gpt-2");
+  const TokenId begin = vocab.add("<s>", TokenKind::kControl), end = vocab.add("</s>", TokenKind::kControl),
+                separator = vocab.add("<sep>", TokenKind::kControl);
+  vocab.set("bos_token_id", int64_t{begin});
+  vocab.set("eos_token_id", int64_t{end});
+  vocab.set("seperator_token_id", int64_t{separator});
+  EXPECT_EQ(around(vocab), Ids{});
+  TinyVocab roberta = vocab;  // has a separator unless the file says otherwise
+  roberta.pre = "roberta-bpe";
+  EXPECT_EQ(around(roberta), Ids{separator});
+  vocab.set("add_bos_token", true);
+  EXPECT_EQ(around(vocab), Ids{begin});
+  vocab.set("add_eos_token", true);
+  EXPECT_EQ(around(vocab), (Ids{begin, end, end}));
+  vocab.set("add_sep_token", true);
+  EXPECT_EQ(around(vocab), (Ids{begin, end, separator, end}));
+  const auto t = vocab.must();
+  ASSERT_NE(t, nullptr);
+  const auto pair = t->encode_pair("a<sep>", "b");
+  EXPECT_EQ(pair.ids, (Ids{begin, 'a', '<', 's', 'e', 'p', '>', end, separator, 'b', end}));
+  EXPECT_EQ(pair.second, 9u);
+}
+
+TEST(Tokenizer, PairsOfFilesThatDoNotSay) {
+  TinyVocab bert;  // WordPiece: one separator between and one behind, whatever is said of separators alone
+  bert.model = bert.architecture = "bert";
+  for (const char* text : {"[PAD]", "[UNK]", "[CLS]", "[SEP]"}) bert.add(text, TokenKind::kControl);
+  bert.set("bos_token_id", int64_t{2});
+  bert.set("seperator_token_id", int64_t{3});
+  EXPECT_EQ(around(bert), (Ids{2, 3, 3}));
+  bert.set("add_sep_token", true);
+  EXPECT_EQ(around(bert), (Ids{2, 3, 3}));
+  TinyVocab xlm_r = TinyVocab::blanks("t5");  // two EOS between
+  xlm_r.set("bos_token_id", int64_t{1});
+  xlm_r.set("eos_token_id", int64_t{2});
+  xlm_r.set("add_bos_token", true);
+  EXPECT_EQ(around(xlm_r), (Ids{1, 2, 2}));
+  xlm_r.architecture = "bert";
+  EXPECT_EQ(around(xlm_r), (Ids{1, 2, 2, 2}));
+}
+
+TEST(Tokenizer, PartsAreOneTextButForControlTokens) {
+  TinyVocab vocab = TinyVocab::bytes("gpt-2");
+  const TokenId joined = vocab.merged("a", "b"), control = vocab.add("<c>", TokenKind::kControl);
+  const auto t = vocab.must();
+  ASSERT_NE(t, nullptr);
+  using Part = Tokenizer::Part;
+  const auto ids = [&](std::vector<Part> parts) { return t->encode(parts); };
+  EXPECT_EQ(ids({{"a", true}, {"b", false}}), Ids{joined});
+  EXPECT_EQ(ids({{"a<c>", true}, {"b<c>", false}, {"<c>a", true}}),
+            (Ids{'a', control, 'b', '<', 'c', '>', control, 'a'}));
+  EXPECT_EQ(ids({{"<c", true}, {">", false}}), (Ids{'<', 'c', '>'}));
+  EXPECT_EQ(ids({}), Ids{});
+}
+
 TEST(Tokenizer, DecodesByKind) {
   TinyVocab vocab = TinyVocab::bytes("gpt-2");
   TokenId control = vocab.add("<c>", TokenKind::kControl), unused = vocab.add("[PAD]x", TokenKind::kUnused);

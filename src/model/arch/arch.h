@@ -120,6 +120,7 @@ enum class Dim {
   kUsedExperts,
   kOne,
   kTokenTypes,
+  kLabels,  ///< Of a head that ranks.
   kDense2,
   kDense3,
 };
@@ -211,7 +212,7 @@ std::span<const Arch* const> all_archs();
 /// attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN or experts; and exp_probs_b where the file has it.
 extern const std::span<const TensorSpec> kGqaTensors, kGqaTensorsAndSelectionBias;
 /// Of norms with biases: a feed-forward block without a gate, biases where the file has them; kBiasedNormGatedTensors
-/// with a gate; kOneBiasedNormTensors without a gate and without a norm before it.
+/// with a gate and no biases of the feed-forward; kOneBiasedNormTensors without a gate and without a norm before it.
 extern const std::span<const TensorSpec> kBiasedNormTensors, kBiasedNormGatedTensors, kOneBiasedNormTensors;
 /// With norms on q and k heads, without biases; FFN or experts, shared ones, exp_probs_b where the file has it.
 /// kGatedQkMoeTensors: the same with gates of attention.
@@ -220,6 +221,8 @@ extern const std::span<const TensorSpec> kNormedQkMoeTensors, kGatedQkMoeTensors
 extern const std::span<const KeySpec> kRoutingKeys;
 extern const std::span<const GlobalTensorSpec> kTiedGlobals;    ///< token_embd, output_norm, optional output.
 extern const std::span<const GlobalTensorSpec> kUntiedGlobals;  ///< The same with output required.
+/// kTiedGlobals with the head of a model that ranks.
+extern const std::span<const GlobalTensorSpec> kRankingGlobals;
 /// kTiedGlobals with output_norm.bias.
 extern const std::span<const GlobalTensorSpec> kBiasedNormGlobals;
 

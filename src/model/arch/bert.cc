@@ -50,15 +50,26 @@ constexpr KeySpec kMoeKeys[] = {
     {.key = "moe_every_n_layers", .field = &ModelConfig::expert_interval, .required = true, .min = 2, .max = 2},
 };
 
-// The table of positions is last: the others have none.
-constexpr GlobalTensorSpec kBertGlobals[] = {
+// What Jina's rerankers have, what all have, BERT's table of positions and what its rerankers have.
+constexpr GlobalTensorSpec kGlobals[] = {
+    {"cls.weight", &Weights::rank_out, Dim::kLabels, Dim::kModel, Need::kOptional},
+    {"cls.bias", &Weights::b_rank_out, Dim::kLabels, Dim::kModel, Need::kOptional},
+
     {"token_embd.weight", &Weights::embedding, Dim::kVocab},
     {"token_types.weight", &Weights::token_types, Dim::kTokenTypes, Dim::kModel, Need::kOptional},
     {"token_embd_norm.weight", &Weights::embedding_norm, Dim::kModel},
     {"token_embd_norm.bias", &Weights::b_embedding_norm, Dim::kModel, Dim::kModel, Need::kOptional},
+
     {"position_embd.weight", &Weights::positions, Dim::kContext},
+    {"cls.weight", &Weights::rank_dense, Dim::kModel, Dim::kModel, Need::kOptional},
+    {"cls.bias", &Weights::b_rank_dense, Dim::kModel, Dim::kModel, Need::kOptional},
+    {"cls.output.weight", &Weights::rank_out, Dim::kLabels, Dim::kModel, Need::kOptional},
+    {"cls.output.bias", &Weights::b_rank_out, Dim::kLabels, Dim::kModel, Need::kOptional},
 };
-constexpr size_t kGlobalCount = std::size(kBertGlobals);
+constexpr size_t kOfJina = 2, kOfAll = 4;
+constexpr std::span<const GlobalTensorSpec> kJinaGlobals = std::span(kGlobals).first(kOfJina + kOfAll),
+                                            kPlainGlobals = kJinaGlobals.subspan(kOfJina),
+                                            kBertGlobals = std::span(kGlobals).subspan(kOfJina);
 
 void bert_defaults(ModelConfig& config) {
   config.causal = false;
@@ -73,6 +84,7 @@ void nomic_defaults(ModelConfig& config) {
 void jina_defaults(ModelConfig& config) {
   bert_defaults(config);
   config.alibi = true;
+  config.rank_activation = RankActivation::kTanh;
 }
 
 void bert_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
@@ -106,21 +118,21 @@ const Arch kBert{.name = "bert",
 const Arch kNomicBert{.name = "nomic-bert",
                       .keys = {},
                       .tensors = kGatedTensors,
-                      .globals = std::span(kBertGlobals).first(kGlobalCount - 1),
+                      .globals = kPlainGlobals,
                       .defaults = nomic_defaults,
                       .finish = nullptr,
                       .build_layer = nomic_layer};
 const Arch kNomicBertMoe{.name = "nomic-bert-moe",
                          .keys = kMoeKeys,
                          .tensors = kMoeTensors,
-                         .globals = std::span(kBertGlobals).first(kGlobalCount - 1),
+                         .globals = kPlainGlobals,
                          .defaults = nomic_defaults,
                          .finish = nullptr,
                          .build_layer = nomic_moe_layer};
 const Arch kJinaBert2{.name = "jina-bert-v2",
                       .keys = {},
                       .tensors = kGatedTensors,
-                      .globals = std::span(kBertGlobals).first(kGlobalCount - 1),
+                      .globals = kJinaGlobals,
                       .defaults = jina_defaults,
                       .finish = nullptr,
                       .build_layer = jina_layer};

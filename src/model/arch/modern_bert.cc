@@ -26,6 +26,10 @@ constexpr GlobalTensorSpec kGlobals[] = {
     {"token_embd.weight", &Weights::embedding, Dim::kVocab},
     {"token_embd_norm.weight", &Weights::embedding_norm, Dim::kModel},
     {"output_norm.weight", &Weights::output_norm, Dim::kModel},
+    {"cls.weight", &Weights::rank_dense, Dim::kModel, Dim::kModel, Need::kOptional},
+    {"cls.norm.weight", &Weights::rank_norm, Dim::kModel, Dim::kModel, Need::kOptional},
+    {"cls.output.weight", &Weights::rank_out, Dim::kLabels, Dim::kModel, Need::kOptional},
+    {"cls.output.bias", &Weights::b_rank_out, Dim::kLabels, Dim::kModel, Need::kOptional},
 };
 
 void defaults(ModelConfig& config) {
@@ -33,6 +37,9 @@ void defaults(ModelConfig& config) {
   config.layer_norm = true;
   config.rope_pairs = RopePairs::kHalves;
   config.rope_base_swa = 10000;
+  config.rank_dense_activation = RankActivation::kGeluErf;
+  // Files without classifier.pooling_type are of the time before it, when there was only GTE's, which averages.
+  config.rank_pooling = static_cast<int64_t>(Pooling::kMean);
 }
 
 Status finish(ModelConfig& config) {

@@ -24,7 +24,10 @@ constexpr TensorSpec kTensors[] = {
     {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf},
 };
 
-void defaults(ModelConfig& config) { config.rope_pairs = RopePairs::kHalves; }
+void defaults(ModelConfig& config) {
+  config.rope_pairs = RopePairs::kHalves;
+  config.rank_softmax = true;  // of rerankers, whose head is the rows of the output matrix that say yes and no
+}
 
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   plan.attention(w, layer, {.qk_norm = true});
@@ -37,14 +40,14 @@ extern const Arch kQwen3, kQwen3Vl;
 const Arch kQwen3{.name = "qwen3",
                   .keys = {},
                   .tensors = kTensors,
-                  .globals = kTiedGlobals,
+                  .globals = kRankingGlobals,
                   .defaults = defaults,
                   .finish = nullptr,
                   .build_layer = build_layer};
 const Arch kQwen3Vl{.name = "qwen3vl",
                     .keys = {},
                     .tensors = kTensors,
-                    .globals = kTiedGlobals,
+                    .globals = kRankingGlobals,
                     .defaults = defaults,
                     .finish = nullptr,
                     .build_layer = build_layer};

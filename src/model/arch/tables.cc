@@ -59,7 +59,7 @@ constexpr TensorSpec kNormedQkMoeTensorTable[] = {
     {"ffn_down_shexp.weight", &LayerWeights::shared_down, Dim::kModel, Dim::kSharedFf, Need::kShared},
 };
 
-// Norms of the feed-forward first, its gate last, with its bias, for the families that lack them.
+// Norms of the feed-forward first, its gate last, for the families that lack them.
 constexpr TensorSpec kBiasedNormTable[] = {
     {"ffn_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},
     {"ffn_norm.bias", &LayerWeights::b_ffn_norm, Dim::kModel},
@@ -80,7 +80,6 @@ constexpr TensorSpec kBiasedNormTable[] = {
     {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf},
     {"ffn_down.bias", &LayerWeights::b_down, Dim::kModel, Dim::kModel, Need::kOptional},
     {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf},
-    {"ffn_gate.bias", &LayerWeights::b_gate, Dim::kFf, Dim::kModel, Need::kOptional},
 };
 
 constexpr KeySpec kRoutingKeyTable[] = {
@@ -98,6 +97,8 @@ constexpr KeySpec kRoutingKeyTable[] = {
 };
 
 constexpr GlobalTensorSpec kTiedGlobalTable[] = {
+    // First, for the families that rank.
+    {"cls.output.weight", &Weights::rank_out, Dim::kLabels, Dim::kModel, Need::kOptional},
     {"token_embd.weight", &Weights::embedding, Dim::kVocab},
     {"output_norm.weight", &Weights::output_norm, Dim::kModel},
     {"output.weight", &Weights::output, Dim::kVocab, Dim::kModel, Need::kOptional},
@@ -122,14 +123,15 @@ constexpr size_t kBiasedNormCount = std::size(kBiasedNormTable);
 constexpr size_t kGqaTensorCount = std::size(kGqaTensorTable);
 const std::span<const TensorSpec> kGqaTensors = std::span(kGqaTensorTable).first(kGqaTensorCount - 1);
 const std::span<const TensorSpec> kGqaTensorsAndSelectionBias = kGqaTensorTable;
-const std::span<const TensorSpec> kBiasedNormTensors = std::span(kBiasedNormTable).first(kBiasedNormCount - 2);
+const std::span<const TensorSpec> kBiasedNormTensors = std::span(kBiasedNormTable).first(kBiasedNormCount - 1);
 const std::span<const TensorSpec> kBiasedNormGatedTensors = kBiasedNormTable;
-const std::span<const TensorSpec> kOneBiasedNormTensors = std::span(kBiasedNormTable).subspan(2, kBiasedNormCount - 4);
+const std::span<const TensorSpec> kOneBiasedNormTensors = std::span(kBiasedNormTable).subspan(2, kBiasedNormCount - 3);
 const std::span<const TensorSpec> kNormedQkMoeTensors = std::span(kNormedQkMoeTensorTable).subspan(1);
 const std::span<const TensorSpec> kGatedQkMoeTensors = kNormedQkMoeTensorTable;
 const std::span<const KeySpec> kRoutingKeys = kRoutingKeyTable;
-const std::span<const GlobalTensorSpec> kTiedGlobals = std::span(kTiedGlobalTable).first(kTiedGlobalCount - 1);
-const std::span<const GlobalTensorSpec> kBiasedNormGlobals = kTiedGlobalTable;
+const std::span<const GlobalTensorSpec> kTiedGlobals = std::span(kTiedGlobalTable).subspan(1, kTiedGlobalCount - 2);
+const std::span<const GlobalTensorSpec> kRankingGlobals = std::span(kTiedGlobalTable).first(kTiedGlobalCount - 1);
+const std::span<const GlobalTensorSpec> kBiasedNormGlobals = std::span(kTiedGlobalTable).subspan(1);
 const std::span<const GlobalTensorSpec> kUntiedGlobals = kUntiedGlobalTable;
 
 }  // namespace stoker::model

@@ -222,7 +222,7 @@ void embed_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     look_up(step, exec, *step.targets[0].w, exec.embedding, r, window, x);
     if (config.embedding_scale != 0) exec.table->scale(x, config.embedding_scale, config.dim, x);
     if (step.positions) add_row(*step.positions, exec.positions[r], exec, r);
-    if (step.token_types) add_row(*step.token_types, 0, exec, r);
+    if (step.token_types) add_row(*step.token_types, exec.kinds ? exec.kinds[r] : 0, exec, r);
     for (int64_t i = 1; i < config.n_streams; ++i) std::copy_n(x, config.dim, x + i * config.dim);
     for (size_t i = 0; i < exec.plan->ropes.size(); ++i) {
       exec.plan->ropes[i].at(exec.positions[r], exec.rope_cos[i] + r * exec.rope_stride,
