@@ -57,7 +57,11 @@ class Family:
     own_turns: bool = False  # a key says how much of a head turns in layers that slide
     half_turned: bool = False  # layers that see everything turn half of what the key says
     late_limits: bool = False  # keys limit what the activation gives
-    alibi_layers: int = 0  # the model with so many layers has ALiBi in place of rotation
+    alibi_layers: int = 0  # the model with so many layers has ALiBi in place of rotation; -1: all have
+    alibi_key: bool = False  # one says by how much the last head's scores fall; 0: there is none
+    plain_norms: bool = False  # without gains
+    embedding_norm: str = ""
+    inverse_scale: bool = False  # scores are divided by the dimension, not by its root
     kimi_k3: bool = False  # what it has beyond Kimi Linear is
     output_norm: str = "output_norm"
     gated_output: bool = False  # behind each query stands the gate of its head's output
@@ -324,6 +328,18 @@ FAMILIES = {
         renormalized=True,
         keyed_routing=True,
     ),
+    "bloom": Family(
+        layer_norm=True, gated=False, activation="gelu", alibi_layers=-1, embedding_norm="token_embd_norm"
+    ),
+    "jais": Family(layer_norm=True, alibi_layers=-1, alibi_key=True, inverse_scale=True),
+    "jais2": Family(layer_norm=True, gated=False, activation="relu2"),
+    "maincoder": Family(rope="neighbours", qk_norm="late"),
+    "mpt": Family(
+        layer_norm=True, gated=False, activation="gelu_erf", alibi_layers=-1, alibi_key=True, qkv_limit=True
+    ),
+    "olmo": Family(rope="neighbours", layer_norm=True, plain_norms=True, qkv_limit=True),
+    "pangu-embedded": Family(),
+    "refact": Family(alibi_layers=-1),
     "ernie4_5": Family(rope="neighbours"),
     "ernie4_5-moe": Family(rope="neighbours", renormalized=True, sparse_layers=True),
     "glm4moe": Family(

@@ -1,7 +1,7 @@
 """Feed-forward blocks and experts in float64, for reference_model.py."""
 import numpy as np
 
-from reference_math import gelu, sigmoid, silu, softmax
+from reference_math import gelu, gelu_erf, sigmoid, silu, softmax
 
 SMALLEST_WEIGHT_SUM = 6.103515625e-5  # of routing weights before they are renormalized: the smallest normal f16
 
@@ -36,7 +36,7 @@ class FeedForward:
             average = self.family.averages_shared and isinstance(shared, np.ndarray)
             return (routed + shared) / (2 if average else 1)
         if not self.family.gated:
-            act = {"gelu": gelu, "relu2": lambda z: np.maximum(z, 0) ** 2}.get(self.family.activation)
+            act = {"gelu": gelu, "gelu_erf": gelu_erf, "relu2": lambda z: np.maximum(z, 0) ** 2}.get(self.family.activation)
             act = act or (lambda z: self.xielu(z, layer))
             return self.file.linear(act(self.file.linear(x, prefix + "up")), prefix + "down")
         if prefix + "gate.weight" in self.file.tensors:

@@ -54,6 +54,8 @@ class Model(FeedForward):
         self.attn_cap = 0.0 if family.attn_cap is None else get("attn_logit_softcapping", family.attn_cap)
         self.final_cap = 0.0 if family.final_cap is None else get("final_logit_softcapping", family.final_cap)
         wide = family.wide_layers and self.n_layers == family.wide_layers
+        if family.inverse_scale:
+            self.scale = 1 / self.head_dim
         self.scale = self.scale or 1 / math.sqrt(self.dim // self.n_heads[0] if wide else self.head_dim)
         n_ctx = n_ctx or get("context_length")
         truncate = file.architecture != "gpt-oss" if yarn_truncate is None else yarn_truncate
@@ -78,7 +80,10 @@ class Model(FeedForward):
             self.latent = LatentAttention(self, family.latent, family.indexer)
         if self.latent:
             self.rope.magnitude = self.latent.magnitude * get("rope.scaling.attn_factor", 1.0)
-        self.alibi = slopes(self.n_heads[0]) if family.alibi_layers == self.n_layers else None
+        most = get("attention.max_alibi_bias", 0.0) if family.alibi_key else 8.0
+        has_alibi = most > 0 and family.alibi_layers in (self.n_layers, -1)
+        self.alibi = slopes(self.n_heads[0], most) if has_alibi else None
+        self.positions = family.positions or family.alibi_key and "position_embd.weight" in file.tensors
         self.widths = self.per_layer("feed_forward_length") if family.one_block else None
         self.gemma4 = Gemma4(self) if family.gemma4 else None
         self.kimi_k3 = KimiK3(self) if family.kimi_k3 else None
@@ -144,13 +149,14 @@ class Model(FeedForward):
 
     def norm(self, x, name):
         gain, bias = self.file.tensor(name + ".weight"), self.file.tensor(name + ".bias")
+        gain = np.ones(1) if self.family.plain_norms else gain
         if self.layer_norm:
             x = x - x.mean(axis=-1, keepdims=True)
         y = x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + self.eps) * gain
         return y if bias is None else y + bias
 
     def turns(self, layer):
-        if self.family.turned_layers == "none" or self.alibi is not None:
+        if self.family.turned_layers == "none" or self.family.alibi_key or self.alibi is not None:
             return False
         if self.family.turned_by_key:
             return bool(self.turned[layer])
@@ -281,8 +287,10 @@ class Model(FeedForward):
         positions = np.arange(self.n_seen, self.n_seen + len(ids))
         self.n_seen += len(ids)
         x = self.embedding_scale * self.file.rows("token_embd.weight", np.asarray(ids))
-        if self.family.positions:
+        if self.positions:
             x = x + self.file.rows("position_embd.weight", positions)
+        if self.family.embedding_norm:
+            x = self.norm(x, self.family.embedding_norm)
         if self.gemma4:
             self.gemma4.start(x, ids)
         if self.kimi_k3:

@@ -8,11 +8,11 @@ from reference_file import Unsupported
 YARN_BETA_FAST, YARN_BETA_SLOW = 32.0, 1.0
 
 
-def slopes(n_heads):
-    """ALiBi: the powers of 2^(-8/n), and between them for heads beyond a power of two."""
+def slopes(n_heads, most=8.0):
+    """ALiBi: the powers of 2^(-most/n), and between them for heads beyond a power of two."""
     n = 2 ** int(math.log2(n_heads))
-    first = [2 ** (-8 / n * (h + 1)) for h in range(n)]
-    return np.array(first + [2 ** (-4 / n * (2 * h + 1)) for h in range(n_heads - n)])
+    first = [2 ** (-most / n * (h + 1)) for h in range(n)]
+    return np.array(first + [2 ** (-most / 2 / n * (2 * h + 1)) for h in range(n_heads - n)])
 
 
 class Rope:

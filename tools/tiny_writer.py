@@ -126,6 +126,7 @@ class Shape:
     ff_key_factor: int = 1  # feed_forward_length over ff_dim
     second_norm: bool = False  # Falcon 40B's
     position_rows: int = 0
+    embedding_norm: bool = False
     ffn_norm: str = "ffn_norm"
     n_draft_layers: int = 0  # behind the n_layers that run
     sinks: bool = False
@@ -387,7 +388,10 @@ class ModelWriter:
         self.table("token_embd.weight", s.embedding_std or (0.25 if s.tied else 1.0))
         if s.position_rows:
             self.random_f32("position_embd.weight", s.position_rows, s.dim, std=0.5)
-        self.block_norm(s.output_norm)
+        if s.embedding_norm:
+            self.block_norm("token_embd_norm")
+        if s.output_norm:
+            self.block_norm(s.output_norm)
         if not s.tied:
             self.table("output.weight", 2 / math.sqrt(s.dim))
         if "head" in s.biases:

@@ -45,6 +45,9 @@ constexpr SynthKey kTinyGraniteSwa[] = {
     {"embedding_scale", 12.0}, {"residual_scale", 0.22},          {"attention.scale", 0.015625},
     {"logit_scale", 6.0},      {"attention.sliding_window", 128}, {"attention.sliding_window_pattern", kThreeSlide}};
 
+constexpr std::string_view kMlpBiases[] = {"attn_output.bias", "ffn_up.bias", "ffn_down.bias"};
+constexpr SynthKey kMaxBias[] = {{"attention.max_alibi_bias", 8.0}};
+
 constexpr SynthShape kPublished[] = {
     {"smollm2-135m", "llama", "smollm", 49152, 30, 576, 1536, 9, 3, 64, k8K, 1e5, 1e-5},
     {"smollm2-360m", "llama", "smollm", 49152, 32, 960, 2560, 15, 5, 64, k8K, 1e5, 1e-5},
@@ -123,9 +126,20 @@ constexpr SynthShape kPublished[] = {
      kPlainMlpBiasesUntied},
     {"phi-2", "phi2", "phi-2", 51200, 32, 2560, 10240, 32, 32, 80, 2048, 1e4, 1e-5, kRotate32, kPhi2},
     {"gpt2", "gpt2", "gpt-2", 50257, 12, 768, 3072, 12, 12, 64, 1024, 1e4, 1e-5, {}, kPlainMlpBiases},
+    {"bloom-7b1", "bloom", "bloom", 250880, 30, 4096, 16384, 32, 32, 128, 2048, 1e4, 1e-5, {}, kPlainMlpBiases},
+    {"mpt-7b", "mpt", "mpt", 50432, 32, 4096, 16384, 32, 32, 128, 2048, 1e4, 1e-5, kMaxBias},
+    {"olmo-7b", "olmo", "olmo", 50304, 32, 4096, 11008, 32, 32, 128, 2048, 1e4, 1e-5, {}, kUntied},
 };
 
 constexpr SynthShape kTiny[] = {
+    {"tiny-bloom", "bloom", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
+    {"tiny-jais", "jais", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-5, kMaxBias, kMlpBiases},
+    {"tiny-jais2", "jais2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
+    {"tiny-maincoder", "maincoder", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-mpt", "mpt", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-5, kMaxBias},
+    {"tiny-olmo", "olmo", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
+    {"tiny-pangu-embedded", "pangu-embedded", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kQkvBias},
+    {"tiny-refact", "refact", "gpt-2", 512, 2, 256, 512, 4, 1, 64, k4K, 1e4, 1e-5},
     {"tiny-granite_swa", "granite_swa", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyGraniteSwa},
     {"tiny-llama", "llama", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5},
     {"tiny-gemma2", "gemma2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kGemma2},

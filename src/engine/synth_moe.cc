@@ -226,7 +226,6 @@ constexpr SynthKey kTinySlidingExperts[] = {{"attention.sliding_window", 128},
                                             {"expert_feed_forward_length", 256}};
 
 constexpr SynthShape kPublished[] = {
-    {"dbrx", "dbrx", "dbrx", 100352, 40, 6144, 10752, 48, 8, 128, k32K, 5e5, 1e-5, kDbrxKeys},
     {"step-3.5-flash", "step35", "deepseek-v3", 128896, 45, 4096, 11264, 64, 8, 128, k256K, 5e6, 1e-5, kStep35Flash,
      kSelection},
     {"llama-4-scout", "llama4", "llama4", 202048, 48, 5120, 16384, 40, 8, 128, 10485760, 5e5, 1e-5, kLlama4Scout,
@@ -254,6 +253,7 @@ constexpr SynthShape kPublished[] = {
     {"gpt-oss-120b", "gpt-oss", "gpt-4o", 201088, 36, 2880, 2880, 64, 8, 64, k128K, 15e4, 1e-5, kOss120B, {}, "mxfp4"},
     {"hunyuan-a13b", "hunyuan-moe", "hunyuan", 128167, 32, 4096, 3072, 32, 8, 128, k32K, 1e4, 1e-5, kHunyuanA13B},
     {"phi-3.5-moe", "phimoe", "gpt-2", 32064, 32, 4096, 6400, 32, 8, 128, k128K, 1e4, 1e-5, kPhi35Moe, kPhi35MoeExtra},
+    {"dbrx", "dbrx", "dbrx", 100352, 40, 6144, 10752, 48, 8, 128, k32K, 5e5, 1e-5, kDbrxKeys},
 };
 
 constexpr SynthShape kTiny[] = {

@@ -133,10 +133,13 @@ struct ModelConfig {
   bool rank_softmax = false;                                     ///< which may be shares of all labels.
   int64_t n_rank_labels() const { return std::max<int64_t>(1, static_cast<int64_t>(rank_labels.size())); }
   std::string hidden_activation{};  ///< hidden_activation, of families whose tokens see each other; may be empty.
-  bool alibi = false;        ///< Scores fall with the distance, by head, and nothing else says where a token stands.
+  bool alibi = false;  ///< Scores fall with the distance, by head, and nothing else says where a token stands.
+  float alibi_max =
+      8;  ///< attention.max_alibi_bias: the last head's by a factor of 2 to its power; of those in `alibi`.
   int64_t dense_2_dim = 0;   ///< dense_2_feat_out: what a pooled vector becomes,
   int64_t dense_3_dim = 0;   ///< dense_3_feat_in: and what goes back to the model's dimension.
   bool layer_norm = false;   ///< Norms subtract the mean first. Set in `defaults`: decides the key of norm_eps.
+  bool plain_norms = false;  ///< Norms of what blocks read, and of what the head does, have no gain.
   bool norm_by_key = false;  ///< Set in `defaults`: which of the two keys of norm_eps there is decides about that.
   float norm_eps = 0;        ///< attention.layer_norm_rms_epsilon, or attention.layer_norm_epsilon
 

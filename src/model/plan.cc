@@ -21,14 +21,15 @@ kernels::Xielu xielu_of(const XieluKeys& keys) {
           .eps = static_cast<float>(keys.eps)};
 }
 
-/// What ALiBi takes from a head's scores: 2^(-8/n), its square and so on for the first n heads, the largest power of
-/// two; the others lie between these. Source: arXiv:2108.12409.
-std::vector<float> alibi_slopes(int64_t n_heads) {
+/// What ALiBi takes from a head's scores: 2^(-max/n), its square and so on for the first n heads, the largest power of
+/// two; the others lie between these. Source: arXiv:2108.12409, where max is 8.
+std::vector<float> alibi_slopes(int64_t n_heads, double max) {
   int64_t n = 1;
   while (2 * n <= n_heads) n *= 2;
   std::vector<float> slopes;
   for (int64_t head = 0; head < n_heads; ++head) {
-    const double step = head < n ? 8.0 * static_cast<double>(head + 1) : 4.0 * static_cast<double>(2 * (head - n) + 1);
+    const double step =
+        head < n ? max * static_cast<double>(head + 1) : max / 2 * static_cast<double>(2 * (head - n) + 1);
     slopes.push_back(static_cast<float>(math::pow(2, -step / static_cast<double>(n))));
   }
   return slopes;
@@ -214,10 +215,10 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   spec.causal = config_.causal;
   if (config_.alibi) spec.slopes = plan_.slopes.data();
 
-  const bool of_mlp = options.parallel && !w.attn_norm;  // The one norm of the layer goes by its name.
+  const bool of_mlp = options.parallel && w.ffn_norm && !w.attn_norm;  // The one norm of the layer goes by its name.
   const bool parallel = options.beside && std::exchange(parallel_pending_, false);
   norm(of_mlp             ? &w.ffn_norm
-       : options.pre_norm ? &w.attn_norm
+       : options.pre_norm ? gain(w.attn_norm)
                           : nullptr,
        of_mlp ? w.b_ffn_norm : w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.attn_gate}));
   parallel_pending_ = parallel;
@@ -284,6 +285,11 @@ void PlanBuilder::attend(const AttentionSpec& spec, int64_t layer) {
                                                                 static_cast<int>(spec.v_dim), spec.values_in_keys));
 }
 
+const Vector* PlanBuilder::gain(const Vector& gain) const {
+  static const Vector kOnes{.name = "ones", .n = 0, .data = nullptr};  // Kernels take none for ones.
+  return config_.plain_norms ? &kOnes : &gain;
+}
+
 void PlanBuilder::limit(Step& act, const std::vector<float>& limits, int64_t layer) const {
   if (!limits.empty()) act.limit = limits[static_cast<size_t>(layer)];
   act.late_limit = config_.late_limits;
@@ -296,7 +302,7 @@ void PlanBuilder::mlp_norm(const LayerWeights& w, int64_t layer, const MlpOption
   if (parallel && !w.ffn_norm) {
     norm(&w.attn_norm, w.b_attn_norm, layer, forms);
   } else {
-    norm(options.pre_norm ? &w.ffn_norm : nullptr, w.b_ffn_norm, layer, forms);
+    norm(options.pre_norm ? gain(w.ffn_norm) : nullptr, w.b_ffn_norm, layer, forms);
   }
   parallel_pending_ = parallel, parallel_bias_ = bias;
 }
@@ -341,8 +347,8 @@ void PlanBuilder::mlp(const LayerWeights& w, int64_t layer, MlpOptions options) 
 Status PlanBuilder::finish() {
   if (weights_.head_mix) mix_streams(weights_.head_mix, weights_.head_mix_base, weights_.head_mix_scale);
   if (weights_.output_score) read_kept({.score = &weights_.output_score, .n = config_.n_kept(config_.n_layers)});
-  if (weights_.output_norm) {
-    norm(&weights_.output_norm, weights_.b_output_norm, -1, forms_of({&weights_.output}));
+  if (weights_.output_norm || config_.plain_norms) {
+    norm(gain(weights_.output_norm), weights_.b_output_norm, -1, forms_of({&weights_.output}));
   } else {  // The last layer's own, but of what is read from here: the residual has done its part.
     static const Vector kNone;
     const Vector* bias = std::exchange(stream_bias_, nullptr);
@@ -390,7 +396,7 @@ Result<Plan> build_plan(const ModelConfig& config, const Weights& weights, Kerne
   plan.kv = KvLayout::of(config, kv_type);
   const bool own_rope = config.any_sliding() && (config.rope_swa_plain || config.rope_base_swa != config.rope_base);
   plan.ropes.resize(own_rope ? 2 : 1);
-  if (config.alibi) plan.slopes = alibi_slopes(config.n_heads.max());
+  if (config.alibi) plan.slopes = alibi_slopes(config.n_heads.max(), static_cast<double>(config.alibi_max));
   PlanBuilder builder(config, weights, finder, plan);
   builder.begin();
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {

@@ -409,6 +409,8 @@ class PlanBuilder {
   void norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms);
   void stream_norm(const Vector& gain, const Vector& bias);
   void mixed_norm(const Vector* gain, int64_t layer, Forms forms);
+  /// The gain of a norm; in some families none has any.
+  const Vector* gain(const Vector& gain) const;
   void limit(Step& act, const std::vector<float>& limits, int64_t layer) const;
   void mlp_norm(const LayerWeights& w, int64_t layer, const MlpOptions& options, Forms forms);
   void mlp_down(const LayerWeights& w, int64_t layer, const MlpOptions& options);

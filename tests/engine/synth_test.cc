@@ -288,6 +288,9 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"kimi-k3", 2.78e12},
                                                    {"llama-4-scout", 107.77e9},  // without what sees
                                                    {"step-3.5-flash", 196.8e9},
+                                                   {"bloom-7b1", 7.069e9},
+                                                   {"mpt-7b", 6.649e9},
+                                                   {"olmo-7b", 6.888e9},
                                                    {"dbrx", 131.6e9},
                                                    {"nemotron-3-nano-30b-a3b", 31.6e9},
                                                    {"falcon-h1-7b", 7.59e9},

@@ -130,6 +130,9 @@ const std::vector<std::string>& models_in_short() {
                                                  "dbrx",
                                                  "granite_swa",
                                                  "smallthinker-window",
+                                                 "bloom",
+                                                 "mpt",
+                                                 "olmo",
                                                  "llama4-chunks",
                                                  "llama4-q8_0"};
   return names;

@@ -10,6 +10,9 @@ namespace stoker::model {
 namespace afmoe {
 extern const Arch kAfMoe;
 }
+namespace alibi {
+extern const Arch kBloom, kMpt, kJais, kRefact;
+}
 namespace apertus {
 extern const Arch kApertus;
 }
@@ -74,7 +77,7 @@ namespace glm_dsa {
 extern const Arch kDeepseek32, kGlmDsa;
 }
 namespace gpt {
-extern const Arch kGptNeoX, kPhi2, kFalcon, kCodeShell, kStarCoder2, kNemotron, kGpt2, kStarCoder;
+extern const Arch kGptNeoX, kPhi2, kFalcon, kCodeShell, kStarCoder2, kNemotron, kJais2, kGpt2, kStarCoder;
 }
 namespace gpt_oss {
 extern const Arch kGptOss;
@@ -109,6 +112,9 @@ extern const Arch kLlama;
 namespace llama4 {
 extern const Arch kLlama4;
 }
+namespace maincoder {
+extern const Arch kMaincoder;
+}
 namespace mimo2 {
 extern const Arch kMimo2;
 }
@@ -127,6 +133,9 @@ extern const Arch kModernBert;
 namespace nemotron_h {
 extern const Arch kNemotronH, kNemotronHMoe;
 }
+namespace olmo {
+extern const Arch kOlmo;
+}
 namespace olmo2 {
 extern const Arch kOlmo2;
 }
@@ -143,7 +152,7 @@ namespace qwen {
 extern const Arch kQwen;
 }
 namespace qwen2 {
-extern const Arch kQwen2, kQwen2Vl;
+extern const Arch kQwen2, kQwen2Vl, kPangu;
 }
 namespace qwen2_moe {
 extern const Arch kQwen2Moe;
@@ -181,6 +190,7 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &bailingmoe::kBailingMoe,
                                   &bailingmoe::kBailingMoe2,
                                   &bert::kBert,
+                                  &alibi::kBloom,
                                   &chatglm::kChatGlm,
                                   &gpt::kCodeShell,
                                   &cohere::kCohere2,
@@ -219,6 +229,8 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &hunyuan::kHunyuanMoe,
                                   &internlm2::kInternLm2,
                                   &bert::kJinaBert2,
+                                  &alibi::kJais,
+                                  &gpt::kJais2,
                                   &kimi_k3::kKimiK3,
                                   &kimi_linear::kKimiLinear,
                                   &laguna::kLaguna,
@@ -226,7 +238,9 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &lfm2::kLfm2Moe,
                                   &llama::kLlama,
                                   &llama4::kLlama4,
+                                  &maincoder::kMaincoder,
                                   &qwen3_moe::kMellum,
+                                  &alibi::kMpt,
                                   &mimo2::kMimo2,
                                   &minicpm::kMiniCpm,
                                   &minimax_m2::kMinimaxM2,
@@ -238,9 +252,11 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &nemotron_h::kNemotronHMoe,
                                   &bert::kNomicBert,
                                   &bert::kNomicBertMoe,
+                                  &olmo::kOlmo,
                                   &olmo2::kOlmo2,
                                   &olmoe::kOlmoe,
                                   &stablelm::kOrion,
+                                  &qwen2::kPangu,
                                   &gpt::kPhi2,
                                   &phi3::kPhi3,
                                   &phimoe::kPhiMoe,
@@ -255,6 +271,7 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &qwen3_next::kQwen3Next,
                                   &qwen3::kQwen3Vl,
                                   &qwen3_moe::kQwen3VlMoe,
+                                  &alibi::kRefact,
                                   &seed_oss::kSeedOss,
                                   &smallthinker::kSmallThinker,
                                   &smollm3::kSmolLm3,

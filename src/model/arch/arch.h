@@ -212,7 +212,7 @@ std::span<const Arch* const> all_archs();
 /// attn_norm, q, k, v, o with optional biases, ffn_norm, gated FFN or experts; and exp_probs_b where the file has it.
 extern const std::span<const TensorSpec> kGqaTensors, kGqaTensorsAndSelectionBias;
 /// Of norms with biases: a feed-forward block without a gate, biases where the file has them; kBiasedNormGatedTensors
-/// with a gate and no biases of the feed-forward; kOneBiasedNormTensors without a gate and without a norm before it.
+/// with a gate; kOneBiasedNormTensors without a gate and without a norm before it.
 extern const std::span<const TensorSpec> kBiasedNormTensors, kBiasedNormGatedTensors, kOneBiasedNormTensors;
 /// With norms on q and k heads, without biases; FFN or experts, shared ones, exp_probs_b where the file has it.
 /// kGatedQkMoeTensors: the same with gates of attention.

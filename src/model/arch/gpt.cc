@@ -1,9 +1,9 @@
 // Families with LayerNorm and a feed-forward block without a gate. GPT-NeoX and Pythia, whose key says whether
 // attention and feed-forward stand beside each other; Phi 1 and 2 and Falcon, where they do and read one norm, but for
-// attention's own in Falcon 40B; CodeShell and StarCoder 2; Nemotron and Minitron, whose activation is a squared ReLU;
-// GPT-2 and StarCoder 1, which have a table of positions in place of rotation. Sources: GPT-NeoX (arXiv:2204.06745),
-// Phi-1.5 (arXiv:2309.05463), Falcon (arXiv:2311.16867), CodeShell (arXiv:2403.15747), StarCoder 2 (arXiv:2402.19173),
-// Nemotron-4 (arXiv:2402.16819), GPT-2 (2019), StarCoder (arXiv:2305.06161).
+// attention's own in Falcon 40B; CodeShell and StarCoder 2; Nemotron, Minitron and Jais 2, whose activation is a
+// squared ReLU; GPT-2 and StarCoder 1, which have a table of positions in place of rotation. Sources: GPT-NeoX
+// (arXiv:2204.06745), Phi-1.5 (arXiv:2309.05463), Falcon (arXiv:2311.16867), CodeShell (arXiv:2403.15747), StarCoder 2
+// (arXiv:2402.19173), Nemotron-4 (arXiv:2402.16819), GPT-2 (2019), StarCoder (arXiv:2305.06161).
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
@@ -57,7 +57,14 @@ void nemotron_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
-extern const Arch kGptNeoX, kPhi2, kFalcon, kCodeShell, kStarCoder2, kNemotron, kGpt2, kStarCoder;
+extern const Arch kGptNeoX, kPhi2, kFalcon, kCodeShell, kStarCoder2, kNemotron, kJais2, kGpt2, kStarCoder;
+const Arch kJais2{.name = "jais2",
+                  .keys = {},
+                  .tensors = kBiasedNormTensors,
+                  .globals = kBiasedNormGlobals,
+                  .defaults = defaults,
+                  .finish = nullptr,
+                  .build_layer = nemotron_layer};
 const Arch kGptNeoX{.name = "gptneox",
                     .keys = kNeoXKeys,
                     .tensors = kBiasedNormTensors,

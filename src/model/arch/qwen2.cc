@@ -1,6 +1,7 @@
 // Qwen1.5, Qwen2, Qwen2.5, QwQ and distills on them, and the text part of Qwen2-VL and 2.5-VL (text has the same
 // position on all axes): pre-norm, grouped-query attention with biases on q, k and v, rotation of half-split pairs,
-// SwiGLU. Source: Qwen2 technical report (arXiv:2407.10671).
+// SwiGLU; openPangu Embedded, which is the same with a bias behind attention. Sources: Qwen2 technical report
+// (arXiv:2407.10671), Pangu Embedded (arXiv:2505.22375).
 #include "model/arch/arch.h"
 #include "model/plan.h"
 
@@ -16,7 +17,14 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
 
 }  // namespace
 
-extern const Arch kQwen2, kQwen2Vl;
+extern const Arch kQwen2, kQwen2Vl, kPangu;
+const Arch kPangu{.name = "pangu-embedded",
+                  .keys = {},
+                  .tensors = kGqaTensors,
+                  .globals = kTiedGlobals,
+                  .defaults = defaults,
+                  .finish = nullptr,
+                  .build_layer = build_layer};
 const Arch kQwen2{.name = "qwen2",
                   .keys = {},
                   .tensors = kGqaTensors,

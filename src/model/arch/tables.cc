@@ -59,7 +59,7 @@ constexpr TensorSpec kNormedQkMoeTensorTable[] = {
     {"ffn_down_shexp.weight", &LayerWeights::shared_down, Dim::kModel, Dim::kSharedFf, Need::kShared},
 };
 
-// Norms of the feed-forward first, its gate last, for the families that lack them.
+// Norms of the feed-forward first, its gate last, with its bias, for the families that lack them.
 constexpr TensorSpec kBiasedNormTable[] = {
     {"ffn_norm.weight", &LayerWeights::ffn_norm, Dim::kModel},
     {"ffn_norm.bias", &LayerWeights::b_ffn_norm, Dim::kModel},
@@ -80,6 +80,7 @@ constexpr TensorSpec kBiasedNormTable[] = {
     {"ffn_down.weight", &LayerWeights::down, Dim::kModel, Dim::kFf},
     {"ffn_down.bias", &LayerWeights::b_down, Dim::kModel, Dim::kModel, Need::kOptional},
     {"ffn_gate.weight", &LayerWeights::gate, Dim::kFf},
+    {"ffn_gate.bias", &LayerWeights::b_gate, Dim::kFf, Dim::kModel, Need::kOptional},
 };
 
 constexpr KeySpec kRoutingKeyTable[] = {
@@ -123,9 +124,9 @@ constexpr size_t kBiasedNormCount = std::size(kBiasedNormTable);
 constexpr size_t kGqaTensorCount = std::size(kGqaTensorTable);
 const std::span<const TensorSpec> kGqaTensors = std::span(kGqaTensorTable).first(kGqaTensorCount - 1);
 const std::span<const TensorSpec> kGqaTensorsAndSelectionBias = kGqaTensorTable;
-const std::span<const TensorSpec> kBiasedNormTensors = std::span(kBiasedNormTable).first(kBiasedNormCount - 1);
+const std::span<const TensorSpec> kBiasedNormTensors = std::span(kBiasedNormTable).first(kBiasedNormCount - 2);
 const std::span<const TensorSpec> kBiasedNormGatedTensors = kBiasedNormTable;
-const std::span<const TensorSpec> kOneBiasedNormTensors = std::span(kBiasedNormTable).subspan(2, kBiasedNormCount - 3);
+const std::span<const TensorSpec> kOneBiasedNormTensors = std::span(kBiasedNormTable).subspan(2, kBiasedNormCount - 4);
 const std::span<const TensorSpec> kNormedQkMoeTensors = std::span(kNormedQkMoeTensorTable).subspan(1);
 const std::span<const TensorSpec> kGatedQkMoeTensors = kNormedQkMoeTensorTable;
 const std::span<const KeySpec> kRoutingKeys = kRoutingKeyTable;
