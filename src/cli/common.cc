@@ -17,6 +17,7 @@
 #include "base/str_cat.h"
 #include "cli/options.h"
 #include "cli/synth_file.h"
+#include "model/state/state_file.h"
 
 namespace stoker::cli {
 
@@ -32,10 +33,9 @@ void on_signal(int signal) {
 }
 
 Result<kernels::KvType> parse_kv_type(const std::string& name) {
-  if (name == "f16") return kernels::KvType::kF16;
-  if (name == "bf16") return kernels::KvType::kBf16;
-  if (name == "f32") return kernels::KvType::kF32;
-  if (name == "q8_0") return kernels::KvType::kQ8_0;
+  for (int i = 0; i < kernels::kKvTypes; ++i) {
+    if (const auto type = static_cast<kernels::KvType>(i); model::kv_type_name(type) == name) return type;
+  }
   return Error{ErrorCode::kInvalidArgument, str_cat("--kv-type is ", quoted(name), ", wanted q8_0, f16, bf16 or f32")};
 }
 
@@ -274,7 +274,7 @@ Result<std::vector<std::vector<int32_t>>> read_id_lists(const std::string& path,
   return lists;
 }
 
-Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& engine) {
+Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& engine, bool goes_on) {
   if (args.tokens) {
     STOKER_TRY(std::string json, read_input(*args.tokens, engine, kPerJsonByte));
     return parse_ids(json, *args.tokens);
@@ -288,7 +288,7 @@ Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& e
                  str_cat(engine.options().path, ": ", engine.tokenizer_error(), "; --tokens takes ids instead")};
   if (text.empty())
     return Error{ErrorCode::kInvalidArgument, str_cat("the ", args.what, " is empty: there is nothing to read")};
-  std::vector<int32_t> tokens = engine.tokenizer()->encode(text, {.add_special = true, .parse_special = true});
+  std::vector<int32_t> tokens = engine.tokenizer()->encode(text, {.add_special = !goes_on, .parse_special = true});
   if (text.size() >= kLongText) engine.hold("tokens", tokens.capacity() * sizeof(int32_t));
   return tokens;
 }

@@ -60,10 +60,12 @@ Status load(engine::Engine& engine, const engine::Engine::Needs& needs);
 struct TextArgs {
   std::optional<std::string> prompt, file, tokens;
   std::string_view what = "text";  ///< For messages.
+  bool given() const { return prompt || file || tokens; }
 };
 void add_text_options(CLI::App& app, TextArgs& args, bool with_prompt);
-/// The text's tokens, with BOS as the file asks; ids from --tokens as they are. A long text is charged to the engine.
-Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& engine);
+/// The text's tokens, with BOS and EOS as the file asks unless it goes on another one; ids from --tokens as they are. A
+/// long text is charged to the engine.
+Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& engine, bool goes_on = false);
 /// The lines of a file, "-" for standard input; a long one is charged to the engine.
 Result<std::vector<std::string>> read_lines(const std::string& path, engine::Engine& engine);
 /// Lists of ids in a JSON file: [[1, 2], [3]].

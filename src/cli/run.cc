@@ -27,13 +27,14 @@ struct RunArgs {
   bool seed_given = false;
   engine::SamplerOptions sampler;
   bool ignore_eos = false, json = false, digest = false, profile = false, replay_reads = false;
-  std::string profile_path, trace_path;
+  std::string profile_path, trace_path, load_path, save_path;
 };
 
 nlohmann::json to_json(const engine::Generated& g, const RunArgs& args) {
   return {{"text", g.text},
           {"tokens", g.tokens},
           {"prompt_tokens", g.prompt_tokens},
+          {"restored_tokens", g.restored_tokens},
           {"generated_tokens", g.tokens.size()},
           {"decode_tokens", g.decode_tokens},
           {"prefill_seconds", g.prefill_seconds},
@@ -44,10 +45,11 @@ nlohmann::json to_json(const engine::Generated& g, const RunArgs& args) {
 
 void print_statistics(const engine::Generated& g, const engine::Engine& engine) {
   const auto rate = [](int64_t n, double s) { return s > 0 ? static_cast<double>(n) / s : 0.0; };
-  std::fprintf(stderr, "load %.2f s | prompt %lld tokens, %.1f t/s | answer %zu tokens, %.1f t/s | %s\n",
-               engine.load_seconds(), static_cast<long long>(g.prompt_tokens), rate(g.prompt_tokens, g.prefill_seconds),
-               g.tokens.size(), rate(g.decode_tokens, g.decode_seconds),
-               std::string(engine::stop_name(g.stop)).c_str());
+  const std::string restored = g.restored_tokens > 0 ? str_cat(" (", g.restored_tokens, " restored)") : "";
+  std::fprintf(stderr, "load %.2f s | prompt %lld tokens%s, %.1f t/s | answer %zu tokens, %.1f t/s | %s\n",
+               engine.load_seconds(), static_cast<long long>(g.prompt_tokens), restored.c_str(),
+               rate(g.prompt_tokens - g.restored_tokens, g.prefill_seconds), g.tokens.size(),
+               rate(g.decode_tokens, g.decode_seconds), std::string(engine::stop_name(g.stop)).c_str());
 }
 
 /// With --verbose: what the memory limit was spent on, and what the system says of this process.
@@ -72,16 +74,37 @@ void print_stores(const engine::Engine& engine) {
   print("layers", engine.units(), unit_line);
 }
 
+/// The tokens of the state that the run goes on from, and those of the text, if there is one.
+Result<std::vector<int32_t>> read_prompt(const RunArgs& args, const std::optional<model::StateFile>& from,
+                                         engine::Engine& engine) {
+  if (!from) return read_tokens(args.text, engine);
+  std::vector<int32_t> prompt = from->tokens();
+  if (args.text.given()) {
+    STOKER_TRY(const std::vector<int32_t> more, read_tokens(args.text, engine, true));
+    prompt.insert(prompt.end(), more.begin(), more.end());
+  }
+  if (const uint64_t bytes = 2 * prompt.capacity() * sizeof(int32_t); bytes >= kLargeList)
+    engine.hold("state tokens", bytes);
+  return prompt;
+}
+
 int run(RunArgs& args) {
   args.model.keep_routes = !args.trace_path.empty();
   auto engine = open_engine(args.model);
   if (!engine) return fail(engine.error());
   if (auto status = (*engine)->check_logits(); !status) return fail(status.error());
   warn_if_random((*engine)->file());
-  auto prompt = read_tokens(args.text, **engine);
+  std::optional<model::StateFile> from;
+  if (!args.load_path.empty()) {
+    auto state = engine::open_state(**engine, args.load_path);
+    if (!state) return fail(state.error());
+    from.emplace(std::move(*state));
+  }
+  auto prompt = read_prompt(args, from, **engine);
   if (!prompt) return fail(prompt.error());
   const auto n_prompt = static_cast<int64_t>(prompt->size());
-  const auto rows = std::clamp<int64_t>(n_prompt, 1, args.model.batch);
+  const int64_t n_to_read = n_prompt - (from ? from->length() : 0);
+  const auto rows = std::clamp<int64_t>(n_to_read, 1, args.model.batch);
   auto context = (*engine)->context({.positions = n_prompt + std::max<int64_t>(args.n, 1), .max_rows = rows});
   if (!context) return fail(context.error());
 
@@ -102,6 +125,13 @@ int run(RunArgs& args) {
     if (!file) return fail(file.error());
     profile.emplace(std::move(*file));
   }
+  std::optional<OutputFile> state;
+  if (!args.save_path.empty()) {
+    auto file = OutputFile::create(args.save_path);
+    if (!file) return fail(file.error());
+    options.save_to = &state.emplace(std::move(*file));
+  }
+  if (from) options.from = &*from;
   std::optional<engine::TraceWriter> trace;
   if (!args.trace_path.empty()) {
     auto writer = engine::TraceWriter::create(args.trace_path, **engine);
@@ -111,7 +141,7 @@ int run(RunArgs& args) {
   auto positions = engine::positions_for(**engine, *prompt, options);
   if (!positions) return fail(positions.error());
 
-  if (auto status = load(**engine, {.positions = *positions, .max_rows = rows, .prompt_rows = n_prompt}); !status)
+  if (auto status = load(**engine, {.positions = *positions, .max_rows = rows, .prompt_rows = n_to_read}); !status)
     return fail(status.error());
   watch_signals();
   std::fprintf(stderr, "context %lld, seed %llu\n", static_cast<long long>(*context),
@@ -179,6 +209,12 @@ Command make_run(CLI::App& root) {
   app->add_flag(
       "--replay-reads", args->replay_reads,
       "With a profile: read as many bytes of other experts after each call, without computing, and tell the time");
+  app->add_option("--save-state", args->save_path,
+                  "Write what the model has read and answered to a file, so that --load-state goes on from there")
+      ->type_name("FILE");
+  app->add_option("--load-state", args->load_path,
+                  "Go on from what --save-state wrote; a text, if one is given, comes behind it")
+      ->type_name("FILE");
   app->add_option("--trace", args->trace_path, "Write to a file which experts each token went to, for `stoker trace`")
       ->type_name("FILE");
   return {app, [args, app] {

@@ -32,10 +32,14 @@ class Generation {
   Result<Generated> run() {
     auto start = Clock::now();
     begin_phase();
+    if (options_.from) {
+      STOKER_TRY(sequence_, options_.from->restore(engine_.kv(), static_cast<int64_t>(prompt_.size()) + limit_));
+      out_.restored_tokens = sequence_.length();
+    }
     STOKER_TRY(bool read, prefill());
     if (read && limit_ > 0) choose();
     out_.prefill_seconds = phase_seconds(start);
-    end_phase("prefill", sequence_.length());
+    end_phase("prefill", sequence_.length() - out_.restored_tokens);
     start = Clock::now();
     begin_phase();
     while (read && !done_) {
@@ -47,6 +51,7 @@ class Generation {
     out_.decode_seconds = phase_seconds(start);
     end_phase("decode", out_.decode_tokens);
     flush(utf8_.finish());
+    if (options_.save_to) STOKER_TRY_STATUS(save());
     return std::move(out_);
   }
 
@@ -64,9 +69,9 @@ class Generation {
 
   /// False when cancelled on the way.
   Result<bool> prefill() {
-    const auto n = static_cast<int64_t>(prompt_.size());
     const bool wants_logits = limit_ > 0 || options_.digest;
-    for (int64_t at = 0; at < n;) {
+    const int64_t n = static_cast<int64_t>(prompt_.size()) - (options_.save_to && !wants_logits ? 1 : 0);
+    for (int64_t at = sequence_.length(); at < n;) {
       if (cancelled(options_)) return stop(Stop::kCancelled), false;
       const int64_t rows = std::min(engine_.runner().max_rows(), n - at);
       const auto chunk = prompt_.subspan(static_cast<size_t>(at), static_cast<size_t>(rows));
@@ -105,6 +110,12 @@ class Generation {
     if (tokenizer) flush(utf8_.push(tokenizer->token_bytes(token)));
     if (static_cast<int64_t>(out_.tokens.size()) == limit_)
       stop(options_.max_tokens ? Stop::kTokenLimit : Stop::kContext);
+  }
+
+  Status save() {
+    std::vector<int32_t> tokens(prompt_.begin(), prompt_.end());
+    tokens.insert(tokens.end(), out_.tokens.begin(), out_.tokens.end());
+    return save_state(engine_, sequence_, tokens, *options_.save_to);
   }
 
   void flush(std::string_view text) {
@@ -157,6 +168,11 @@ Result<int64_t> positions_for(const Engine& engine, std::span<const int32_t> pro
       return bad(
           str_cat("prompt token ", i, " is ", prompt[i], ", outside the vocabulary of ", engine.model().vocab_size()));
     }
+  }
+  if (options.from) {
+    const std::vector<int32_t>& begin = options.from->tokens();
+    if (begin.size() > prompt.size() || !std::equal(begin.begin(), begin.end(), prompt.begin()))
+      return bad("the prompt does not begin with the tokens of the saved state");
   }
   if (n > options.context) return bad(str_cat("the prompt has ", n, " tokens, the context ", options.context));
   if (options.max_tokens && *options.max_tokens < 0)

@@ -11,7 +11,7 @@ import sys
 import unittest
 
 MODULES = (
-    "run_cases tokenize_cases inspect_cases perplexity_cases embed_cases rerank_cases bench_cases synth_cases plan_cases memory_cases file_cases option_cases signal_cases "
+    "run_cases tokenize_cases inspect_cases perplexity_cases embed_cases rerank_cases state_cases bench_cases synth_cases plan_cases memory_cases file_cases option_cases signal_cases "
     "readme_cases expert_cases trace_cases"
 ).split()
 

@@ -6,7 +6,7 @@ import re
 from harness import TestCase, instruction_sets, model, peak_resident, stoker
 
 GREEDY = ("--temp", "0")
-FIELDS = {"text", "tokens", "prompt_tokens", "generated_tokens", "decode_tokens", "prefill_seconds", "decode_seconds", "stop"}
+FIELDS = {"text", "tokens", "prompt_tokens", "restored_tokens", "generated_tokens", "decode_tokens", "prefill_seconds", "decode_seconds", "stop"}
 
 
 def run(*args, **kwargs):
