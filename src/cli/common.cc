@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/cpu.h"
@@ -291,6 +292,11 @@ Result<std::vector<int32_t>> read_tokens(const TextArgs& args, engine::Engine& e
   std::vector<int32_t> tokens = engine.tokenizer()->encode(text, {.add_special = !goes_on, .parse_special = true});
   if (text.size() >= kLongText) engine.hold("tokens", tokens.capacity() * sizeof(int32_t));
   return tokens;
+}
+
+bool exists(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::exists(path, none);
 }
 
 std::string home_folder() {

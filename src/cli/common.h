@@ -73,6 +73,9 @@ Result<std::vector<std::vector<int32_t>>> read_id_lists(const std::string& path,
 /// The ids in a JSON file: [1, 2, 3] or {"tokens": [1, 2, 3]}.
 Result<std::vector<int32_t>> read_ids(const std::string& path);
 
+/// Whether there is something of this name.
+bool exists(const std::string& path);
+
 /// ${STOKER_HOME:-~/.cache/stoker}, where this program keeps what it makes; empty when neither variable is set.
 std::string home_folder();
 

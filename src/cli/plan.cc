@@ -1,6 +1,5 @@
 // stoker plan
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -29,11 +28,6 @@ struct Opened {
   std::string file{};    ///< With the weights; empty: there is none.
   std::unique_ptr<engine::Engine> engine{};
 };
-
-bool exists(const std::string& path) {
-  std::error_code none;
-  return std::filesystem::exists(path, none);
-}
 
 Result<Opened> open_shape(engine::EngineOptions options, engine::SynthOptions shape) {
   Opened opened;

@@ -52,8 +52,7 @@ Result<std::string> write(const SynthArgs& args) {
     std::error_code ignored;  // then the file cannot be written either, which says why
     std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   }
-  std::error_code none;
-  if (!args.force && std::filesystem::exists(path, none)) {
+  if (!args.force && exists(path)) {
     if (args.out.empty()) return path;
     return Error{ErrorCode::kIo, str_cat(path, ": is there already; --force replaces it")};
   }

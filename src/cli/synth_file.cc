@@ -1,7 +1,5 @@
 #include "cli/synth_file.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -18,11 +16,6 @@ namespace {
 
 constexpr std::string_view kScheme = "synth:";
 constexpr int kThreads = 4;  // each makes several gigabytes a second: more than a disk takes
-
-bool exists(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0;
-}
 
 }  // namespace
 
