@@ -144,6 +144,25 @@ class KeyReader {
   const gguf::Value* find(std::string_view key) const { return file_.find(prefix_ + std::string(key)); }
   std::string full(std::string_view key) const { return prefix_ + std::string(key); }
 
+  /// A list in the file with a whole number for each layer, or for more; draft layers' are left out.
+  Result<std::vector<int64_t>> layer_integers(std::string_view key, const ModelConfig& config) const {
+    const gguf::Value* value = find(key);
+    const auto* array = value ? std::get_if<gguf::Array>(&value->data) : nullptr;
+    if (!array || array->ints.size() < static_cast<size_t>(config.n_layers)) {
+      return Error{ErrorCode::kCorrupt,
+                   str_cat("key ", prefix_, key, " is ", array ? str_cat("a list of ", array->ints.size()) : "no list",
+                           ", wanted a list of ", config.n_layers, " or more whole numbers")};
+    }
+    return std::vector(array->ints.begin(), array->ints.begin() + config.n_layers);
+  }
+  /// The same of which 0 is no.
+  Result<std::vector<bool>> layer_flags(std::string_view key, const ModelConfig& config) const {
+    STOKER_TRY(const std::vector<int64_t> numbers, layer_integers(key, config));
+    std::vector<bool> flags(numbers.size());
+    for (size_t i = 0; i < flags.size(); ++i) flags[i] = numbers[i] != 0;
+    return flags;
+  }
+
   /// An override that no key took is a mistake of whoever gave it.
   Status check_overrides() const {
     for (const auto& [key, value] : overrides_) {
@@ -245,12 +264,7 @@ Status read_sliding(KeyReader& keys, ModelConfig& config) {
   if (config.window == 0) return Ok{};
   const gguf::Value* pattern = keys.find("attention.sliding_window_pattern");
   if (pattern && std::holds_alternative<gguf::Array>(pattern->data)) {
-    const auto& array = std::get<gguf::Array>(pattern->data);
-    if (array.ints.size() < n_layers) {
-      return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full("attention.sliding_window_pattern"), " has ",
-                                                array.size(), " entries, wanted at least ", config.n_layers)};
-    }
-    for (size_t layer = 0; layer < n_layers; ++layer) config.sliding[layer] = array.ints[layer] != 0;
+    STOKER_TRY(config.sliding, keys.layer_flags("attention.sliding_window_pattern", config));
     return Ok{};
   }
   if (config.pattern_required && !pattern) {
@@ -278,16 +292,8 @@ Status read_index_layers(KeyReader& keys, ModelConfig& config) {
     config.index_layers[static_cast<size_t>(layer)] = !some || layer <= 1 || layer % 4 == 2;
   }
   constexpr std::string_view kTypes = "attention.indexer.types";
-  const gguf::Value* types = config.index_by_context ? keys.find(kTypes) : nullptr;
-  if (!types) return Ok{};
-  const auto* array = std::get_if<gguf::Array>(&types->data);
-  if (!array || array->ints.size() < config.index_layers.size()) {
-    return Error{ErrorCode::kCorrupt,
-                 str_cat("key ", keys.full(kTypes), " is no list of ", config.n_layers, " or more flags")};
-  }
-  for (size_t layer = 0; layer < config.index_layers.size(); ++layer) {
-    config.index_layers[layer] = array->ints[layer] != 0;
-  }
+  if (!config.index_by_context || !keys.find(kTypes)) return Ok{};
+  STOKER_TRY(config.index_layers, keys.layer_flags(kTypes, config));
   if (config.index_layers[0]) return Ok{};
   return Error{ErrorCode::kCorrupt, str_cat("key ", keys.full(kTypes), " says that layer 0 takes an earlier choice")};
 }
@@ -333,15 +339,8 @@ Result<double> layer_real(const gguf::File& file, const std::string& key, int64_
 /// How many positions a compressed row of each layer stands for.
 Status read_ratios(const KeyReader& keys, ModelConfig& config) {
   constexpr std::string_view kKey = "attention.compress_ratios";
-  const gguf::Value* value = keys.find(kKey);
-  if (!value) return Error{ErrorCode::kCorrupt, str_cat("required key ", keys.full(kKey), " is missing")};
-  const auto* array = std::get_if<gguf::Array>(&value->data);
-  const auto n_layers = static_cast<size_t>(config.n_layers);
-  if (!array || array->ints.size() < n_layers) {
-    return Error{ErrorCode::kCorrupt,
-                 str_cat("key ", keys.full(kKey), " is no list of ", config.n_layers, " or more numbers")};
-  }
-  config.ratios.assign(array->ints.begin(), array->ints.begin() + config.n_layers);
+  if (!keys.find(kKey)) return Error{ErrorCode::kCorrupt, str_cat("required key ", keys.full(kKey), " is missing")};
+  STOKER_TRY(config.ratios, keys.layer_integers(kKey, config));
   return Ok{};
 }
 
