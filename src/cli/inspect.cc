@@ -183,7 +183,8 @@ std::string to_text(const Report& report, const InspectArgs& args) {
     const model::ModelConfig& c = report.model->config();
     out += str_cat("layers         ", c.n_layers, ", model dimension ", c.dim, ", feed-forward ", c.ff_dim.max(), "\n");
     out += str_cat("attention      ", c.n_heads.max(), " heads, ",
-                   c.latent_dim > 0 ? str_cat("for all one latent of ", c.latent_dim, " with ", c.rope_dims, " rotated")
+                   c.latent_dim > 0 ? str_cat("for all one latent of ", c.latent_dim, " with ", c.rope_dims,
+                                              c.rotates ? " rotated" : " shared")
                                     : str_cat(c.n_kv_heads.max(), " key-value heads of ", c.k_dim),
                    c.any_sliding() || !c.ratios.empty() ? str_cat(", window ", c.window) : std::string(), "\n");
     if (!c.ratios.empty()) out += compressed_text(report);

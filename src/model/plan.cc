@@ -79,7 +79,7 @@ Step& PlanBuilder::add(StepFn run, const char* name, int64_t layer) {
 Forms PlanBuilder::forms_of(std::initializer_list<const Matrix*> matrices) const {
   Forms forms;
   for (const Matrix* w : matrices) {
-    if (!*w) continue;
+    if (!w || !*w) continue;
     const kernels::ActForm form = kernels::activation_form(w->type);
     forms.a256 |= form == kernels::ActForm::kA256;
     forms.a32 |= form == kernels::ActForm::kA32;
@@ -92,13 +92,13 @@ void PlanBuilder::begin() {
   step.targets[0] = {.w = &weights_.embedding};  // looked up by row, not multiplied
   step.positions = present(weights_.positions);
   step.token_types = present(weights_.token_types);
-  if (weights_.embedding_norm) stream_norm(weights_.embedding_norm, weights_.b_embedding_norm);
+  if (weights_.embedding_norm) stream_norm(&weights_.embedding_norm, present(weights_.b_embedding_norm));
   if (weights_.layer_inputs) begin_layer_inputs();
 }
 
 /// The projection of the embedding, to which what is looked up is added.
 void PlanBuilder::begin_layer_inputs() {
-  norm(nullptr, {}, -1, forms_of({&weights_.layer_input_proj}));
+  norm(nullptr, nullptr, -1, forms_of({&weights_.layer_input_proj}));
   product("layer inputs", -1, Buf::kResidual, {{&weights_.layer_input_proj, {Buf::kLayerInputs, 0}}});
   Step& step = add(layer_inputs_step, "norm, look up layer inputs", -1);
   step.gain = &weights_.layer_input_norm;
@@ -108,7 +108,7 @@ void PlanBuilder::begin_layer_inputs() {
 
 void PlanBuilder::end_layer(const LayerWeights& w, int64_t layer) {
   if (w.input_gate) {
-    norm(nullptr, {}, layer, forms_of({&w.input_gate}));
+    norm(nullptr, nullptr, layer, forms_of({&w.input_gate}));
     product("input gate", layer, Buf::kResidual, {{&w.input_gate, {Buf::kGate, 0}}});
     Step& act = add(gated_act_step, "gelu*input", layer);
     act.activation = Activation::kGelu;
@@ -124,14 +124,14 @@ void PlanBuilder::end_layer(const LayerWeights& w, int64_t layer) {
   layer_scale_ = present(w.layer_scale);
 }
 
-void PlanBuilder::stream_norm(const Vector& gain, const Vector& bias) {
-  stream_gain_ = &gain;
-  stream_bias_ = present(bias);
+void PlanBuilder::stream_norm(const Vector* gain, const Vector* bias) {
+  stream_gain_ = gain;
+  stream_bias_ = bias;
 }
 
-void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms) {
+void PlanBuilder::norm(const Vector* gain, const Vector* bias, int64_t layer, Forms forms) {
   if (config_.n_streams > 1) return mixed_norm(gain, layer, forms);
-  if (stream_gain_ && gain) norm(nullptr, {}, layer, {});
+  if (stream_gain_ && gain) norm(nullptr, nullptr, layer, {});
   const bool replaces = stream_gain_ != nullptr;
   const Vector* stream_bias = std::exchange(stream_bias_, nullptr);
   if (replaces) gain = std::exchange(stream_gain_, nullptr);
@@ -145,7 +145,7 @@ void PlanBuilder::norm(const Vector* gain, const Vector& bias, int64_t layer, Fo
   step.layer_scale = std::exchange(layer_scale_, nullptr);
   step.kept = std::exchange(kept_, {});
   step.gain = gain;
-  step.norm_bias = replaces ? stream_bias : present(bias);
+  step.norm_bias = replaces ? stream_bias : bias;
   step.in = gain && !replaces ? Buf::kNormed : Buf::kResidual;
   step.k = config_.dim;
   step.forms = forms;
@@ -161,7 +161,7 @@ void PlanBuilder::product(const char* name, int64_t layer, Buf in,
   Step& step = add(product_step, name, layer);
   step.in = in;
   for (const auto& [w, place] : targets) {
-    if (*w) add_target(step, *w, place.first, place.second);
+    if (w && *w) add_target(step, *w, place.first, place.second);
   }
 }
 
@@ -220,7 +220,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   norm(of_mlp             ? &w.ffn_norm
        : options.pre_norm ? gain(w.attn_norm)
                           : nullptr,
-       of_mlp ? w.b_ffn_norm : w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.attn_gate}));
+       present(of_mlp ? w.b_ffn_norm : w.b_attn_norm), layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.attn_gate}));
   parallel_pending_ = parallel;
   if (w.wqkv) {
     product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}, {&w.attn_gate, {Buf::kUp, 0}}});
@@ -246,7 +246,7 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   (options.parallel ? parallel_pending_ : branch_pending_) = true;
   (options.parallel ? parallel_bias_ : branch_bias_) = present(w.bo);
   if (options.post_norm) post_gain_ = &w.post_attn_norm;
-  if (options.stream_norm) stream_norm(w.attn_out_norm, w.b_attn_out_norm);
+  if (options.stream_norm) stream_norm(&w.attn_out_norm, present(w.b_attn_out_norm));
 }
 
 /// Attended rows as the way out reads them, times their gates where there are any.
@@ -300,9 +300,9 @@ void PlanBuilder::mlp_norm(const LayerWeights& w, int64_t layer, const MlpOption
   const bool parallel = !branch_pending_ && std::exchange(parallel_pending_, false);
   const Vector* bias = std::exchange(parallel_bias_, nullptr);
   if (parallel && !w.ffn_norm) {
-    norm(&w.attn_norm, w.b_attn_norm, layer, forms);
+    norm(&w.attn_norm, present(w.b_attn_norm), layer, forms);
   } else {
-    norm(options.pre_norm ? gain(w.ffn_norm) : nullptr, w.b_ffn_norm, layer, forms);
+    norm(options.pre_norm ? gain(w.ffn_norm) : nullptr, present(w.b_ffn_norm), layer, forms);
   }
   parallel_pending_ = parallel, parallel_bias_ = bias;
 }
@@ -312,7 +312,7 @@ void PlanBuilder::mlp_down(const LayerWeights& w, int64_t layer, const MlpOption
   branch_pending_ = true;
   branch_bias_ = present(w.b_down);
   if (options.post_norm) post_gain_ = &w.post_ffn_norm;
-  if (options.stream_norm) stream_norm(w.layer_out_norm, w.b_layer_out_norm);
+  if (options.stream_norm) stream_norm(&w.layer_out_norm, present(w.b_layer_out_norm));
 }
 
 void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options) {
@@ -348,11 +348,10 @@ Status PlanBuilder::finish() {
   if (weights_.head_mix) mix_streams(weights_.head_mix, weights_.head_mix_base, weights_.head_mix_scale);
   if (weights_.output_score) read_kept({.score = &weights_.output_score, .n = config_.n_kept(config_.n_layers)});
   if (weights_.output_norm || config_.plain_norms) {
-    norm(gain(weights_.output_norm), weights_.b_output_norm, -1, forms_of({&weights_.output}));
+    norm(gain(weights_.output_norm), present(weights_.b_output_norm), -1, forms_of({&weights_.output}));
   } else {  // The last layer's own, but of what is read from here: the residual has done its part.
-    static const Vector kNone;
     const Vector* bias = std::exchange(stream_bias_, nullptr);
-    norm(std::exchange(stream_gain_, nullptr), bias ? *bias : kNone, -1, {});
+    norm(std::exchange(stream_gain_, nullptr), bias, -1, {});
   }
   if (weights_.output) {
     STOKER_TRY(plan_.head, finder_.find(weights_.output, Buf::kBranch, 0));

@@ -71,6 +71,9 @@ struct Target {
 };
 
 /// Geometry of one attention block.
+/// Of a head, whose dimensions are at most 1024.
+inline constexpr int64_t kMostHeadPairs = 512;
+
 struct AttentionSpec {
   int64_t n_heads = 0, n_kv_heads = 0, k_dim = 0, v_dim = 0;
   int64_t window = 0;  ///< 0: all positions.
@@ -362,7 +365,7 @@ class PlanBuilder {
   void attention(const LayerWeights& w, int64_t layer, AttentionOptions options);
   /// Attention whose keys and values are one latent row for all heads: queries are taken into its space before they
   /// meet it, and what they attended to out of it afterwards (docs/kernels.md#latent).
-  void latent_attention(const LayerWeights& w, int64_t layer, bool rotate = true);
+  void latent_attention(const LayerWeights& w, int64_t layer);
   /// Attention over the positions of a window and over rows that stand for several positions each, keys and values in
   /// one (docs/kernels.md#compressed).
   void compressed_attention(const LayerWeights& w, int64_t layer);
@@ -406,8 +409,8 @@ class PlanBuilder {
   Step& add(StepFn run, const char* name, int64_t layer);
   /// The norm before a block, which also adds what the block before has left in Buf::kBranch.
   /// Without a gain there is no norm.
-  void norm(const Vector* gain, const Vector& bias, int64_t layer, Forms forms);
-  void stream_norm(const Vector& gain, const Vector& bias);
+  void norm(const Vector* gain, const Vector* bias, int64_t layer, Forms forms);
+  void stream_norm(const Vector* gain, const Vector* bias);
   void mixed_norm(const Vector* gain, int64_t layer, Forms forms);
   /// The gain of a norm; in some families none has any.
   const Vector* gain(const Vector& gain) const;
@@ -433,6 +436,7 @@ class PlanBuilder {
   void head_product(const char* name, int64_t layer, HeadsSpec heads, const Matrix& w, Buf out);
   MoeSpec moe_spec(const LayerWeights& w) const;
   void shared_expert(const LayerWeights& w, int64_t layer, Activation activation);
+  void read_for_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, const MoeOptions& options);
   void route(const LayerWeights& w, int64_t layer, const MoeSpec& spec);
   void experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
   void latent_experts(const LayerWeights& w, int64_t layer, MoeSpec spec, Activation activation);

@@ -110,7 +110,7 @@ void PlanBuilder::attend_window(const LayerWeights& w, int64_t layer, const Atte
     keys.value_column = columns.take(w.index_compress_kv), keys.score_column = columns.take(w.index_compress_gate);
   }
 
-  norm(&w.attn_norm, {}, layer,
+  norm(&w.attn_norm, nullptr, layer,
        forms_of({&w.q_down, &w.kv_down, &w.compress_kv, &w.compress_gate, &w.index_weights, &w.index_compress_kv,
                  &w.index_compress_gate}));
   product(w.compress_kv ? "q down, kv, rows" : "q down, kv", layer, Buf::kNormed,

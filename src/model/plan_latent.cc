@@ -3,7 +3,7 @@
 
 #include "base/checked.h"
 #include "model/exec.h"
-#include "model/plan.h"
+#include "model/plan_parts.h"
 
 namespace stoker::model {
 
@@ -55,14 +55,14 @@ void PlanBuilder::select(const IndexSpec& index, int64_t layer) {
   plan_.attention_scratch = std::max(plan_.attention_scratch, scratch);
 }
 
-void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer, bool rotate) {
+void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer) {
   const int64_t n_heads = config_.n_heads[layer], latent = config_.latent_dim, rope = config_.rope_dims;
   const int64_t plain = config_.head_k_dim - rope, value = config_.head_v_dim;
   AttentionSpec spec;
   spec.n_heads = n_heads, spec.n_kv_heads = 1;
   spec.k_dim = config_.k_dim, spec.v_dim = config_.v_dim;
   spec.scale = config_.attn_scale;
-  spec.rope_pairs = rotate ? rope / 2 : 0;
+  spec.rope_pairs = config_.rotates ? rope / 2 : 0;
   spec.rotate = finder_.table().rope_interleaved;
   spec.temperature = config_.attn_temperature;
   spec.temperature_length = config_.attn_temperature_length;
@@ -81,7 +81,7 @@ void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer, bool ro
   const IndexSpec index = indexer(w, layer, spec, down.kv_column + w.kv_down.padded_out());
 
   const Matrix& from_model = w.q_down ? w.q_down : w.wq;
-  norm(&w.attn_norm, w.b_attn_norm, layer,
+  norm(&w.attn_norm, present(w.b_attn_norm), layer,
        forms_of({&from_model, &w.kv_down, &w.attn_gate, &w.index_k, &w.index_weights}));
   product(w.index_k  ? "q down, kv down, index k"
           : w.q_down ? "q down, kv down"

@@ -87,43 +87,46 @@ MoeSpec PlanBuilder::moe_spec(const LayerWeights& w) const {
 }
 
 void PlanBuilder::route_early(const LayerWeights& w, int64_t layer) {
-  norm(nullptr, {}, layer, forms_of({&w.router}));
+  norm(nullptr, nullptr, layer, forms_of({&w.router}));
   product("router", layer, Buf::kResidual, {{&w.router, {Buf::kRouter, 0}}});
   routed_ = true;
 }
 
+/// The norm before the block, and all that is multiplied with its rows but the experts.
+void PlanBuilder::read_for_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec,
+                                   const MoeOptions& options) {
+  const bool latent = static_cast<bool>(w.routed_down);
+  mlp_norm(w, layer, {.pre_norm = options.pre_norm},
+           forms_of({&w.router, &w.shared_weight, &w.routed_down, latent ? nullptr : &w.expert_gate,
+                     latent ? nullptr : &w.expert_up, &w.shared_gate, &w.shared_up}));
+  const Matrix* router = std::exchange(routed_, false) ? nullptr : &w.router;
+  if (!router && !spec.shared && !latent) return;
+  product(latent ? (spec.shared ? "router, down, shared gate up" : "router, down")
+                 : (spec.shared ? "router, shared gate up" : "router"),
+          layer, Buf::kNormed,
+          {{router, {Buf::kRouter, 0}},
+           {&w.shared_weight, {Buf::kRouter, spec.shared_weight_column}},
+           {&w.routed_down, {Buf::kDown, 0}},
+           {&w.shared_gate, {Buf::kGate, 0}},
+           {&w.shared_up, {w.shared_gate ? Buf::kUp : Buf::kGate, 0}}});
+}
+
 void PlanBuilder::moe(const LayerWeights& w, int64_t layer, MoeOptions options) {
   MoeSpec spec = moe_spec(w);
-  if (w.routed_down) return latent_experts(w, layer, spec, options.activation);
   if (w.shared_weight) spec.shared_weight_column = w.router.padded_out();
   if (!options.pre_norm) spec.in = Buf::kResidual;
-  mlp_norm(w, layer, {.pre_norm = options.pre_norm},
-           forms_of({&w.router, &w.shared_weight, &w.expert_gate, &w.expert_up, &w.shared_gate, &w.shared_up}));
-  static const Matrix kNone;
-  const Matrix& router = std::exchange(routed_, false) ? kNone : w.router;
-  if (router || spec.shared) {
-    product(spec.shared ? "router, shared gate up" : "router", layer, Buf::kNormed,
-            {{&router, {Buf::kRouter, 0}},
-             {&w.shared_weight, {Buf::kRouter, spec.shared_weight_column}},
-             {&w.shared_gate, {Buf::kGate, 0}},
-             {&w.shared_up, {w.shared_gate ? Buf::kUp : Buf::kGate, 0}}});
-  }
+  read_for_experts(w, layer, spec, options);
+  if (w.routed_down) return latent_experts(w, layer, spec, options.activation);
   route(w, layer, spec);
   if (spec.shared) shared_expert(w, layer, options.activation);
   experts(w, layer, spec, options.activation);
   if (options.post_norm) post_gain_ = &w.post_ffn_norm;
-  if (options.stream_norm) stream_norm(w.layer_out_norm, w.b_layer_out_norm);
+  if (options.stream_norm) stream_norm(&w.layer_out_norm, present(w.b_layer_out_norm));
 }
 
-/// Experts read and give rows of a smaller dimension than the model's: a matrix leads there, another one back.
+/// Experts read and give rows of a smaller dimension than the model's: a matrix has led there, another one leads back.
 void PlanBuilder::latent_experts(const LayerWeights& w, int64_t layer, MoeSpec spec, Activation activation) {
   const bool shared = std::exchange(spec.shared, false);
-  norm(&w.ffn_norm, {}, layer, forms_of({&w.router, &w.routed_down, &w.shared_gate, &w.shared_up}));
-  product(shared ? "router, down, shared gate up" : "router, down", layer, Buf::kNormed,
-          {{&w.router, {Buf::kRouter, 0}},
-           {&w.routed_down, {Buf::kDown, 0}},
-           {&w.shared_gate, {Buf::kGate, 0}},
-           {&w.shared_up, {w.shared_gate ? Buf::kUp : Buf::kGate, 0}}});
   if (shared) shared_expert(w, layer, activation);
   spec.in = spec.out = Buf::kDown;
   spec.post_gain = present(w.routed_norm);
@@ -141,12 +144,12 @@ void PlanBuilder::moe_beside_dense(const LayerWeights& w, int64_t layer, MoeOpti
   spec.routing.expert_scale = present(w.expert_scale);
   spec.post_gain = &w.post_expert_norm;
   spec.post_shared_gain = &w.post_shared_norm;
-  norm(&w.router_norm, {}, layer, forms_of({&w.router}));
+  norm(&w.router_norm, nullptr, layer, forms_of({&w.router}));
   product("router", layer, Buf::kNormed, {{&w.router, {Buf::kRouter, 0}}});
-  norm(&w.ffn_norm, {}, layer, forms_of({&w.shared_gate, &w.shared_up}));
+  norm(&w.ffn_norm, nullptr, layer, forms_of({&w.shared_gate, &w.shared_up}));
   product("shared gate up", layer, Buf::kNormed, {{&w.shared_gate, {Buf::kGate, 0}}, {&w.shared_up, {Buf::kUp, 0}}});
   shared_expert(w, layer, options.activation);
-  norm(&w.expert_norm, {}, layer, spec.in_forms);
+  norm(&w.expert_norm, nullptr, layer, spec.in_forms);
   route(w, layer, spec);
   experts(w, layer, spec, options.activation);
   post_gain_ = &w.post_ffn_norm;

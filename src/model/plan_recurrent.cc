@@ -1,7 +1,7 @@
 // The steps of layers whose state has a fixed size.
 #include "base/checked.h"
 #include "model/exec.h"
-#include "model/plan.h"
+#include "model/plan_parts.h"
 
 namespace stoker::model {
 namespace {
@@ -99,7 +99,7 @@ void PlanBuilder::gated_delta(const LayerWeights& w, int64_t layer, bool tiled) 
   spec.decay = spec.beta;
   spec.decay.column = w.beta_decay ? beta + group : decay;
 
-  norm(&w.attn_norm, w.b_attn_norm, layer,
+  norm(&w.attn_norm, present(w.b_attn_norm), layer,
        forms_of({&w.state_in, &w.wqkv, &w.state_gate, &w.beta, &w.decay, &w.beta_decay}));
   product("q k v, gates", layer, Buf::kNormed,
           {{&w.state_in, {Buf::kQkv, in}},
@@ -129,7 +129,8 @@ void PlanBuilder::kimi_delta(const LayerWeights& w, int64_t layer) {
   spec.decay = {.column = decay, .group_step = dim};
 
   const Matrix& gate_in = w.state_gate_down ? w.state_gate_down : w.state_gate;
-  norm(&w.attn_norm, w.b_attn_norm, layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.beta, &w.decay_down, &gate_in}));
+  norm(&w.attn_norm, present(w.b_attn_norm), layer,
+       forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.beta, &w.decay_down, &gate_in}));
   if (w.wqkv) {
     product("q k v", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}});
   } else {
@@ -164,7 +165,7 @@ void PlanBuilder::scan(const LayerWeights& w, int64_t layer) {
   spec.k = {.column = 2 * inner, .group_step = spec.k_dim};
   spec.q = {.column = 2 * inner + keys, .group_step = spec.k_dim};
   spec.beta = {.column = 2 * inner + 2 * keys, .group = spec.n_heads, .step = 1};
-  norm(&w.attn_norm, w.b_attn_norm, layer, forms_of({&w.state_in}));
+  norm(&w.attn_norm, present(w.b_attn_norm), layer, forms_of({&w.state_in}));
   product("gates, v k q, steps", layer, Buf::kNormed, {{&w.state_in, {Buf::kQkv, 0}}});
   recur(spec, w, layer);
 }
@@ -175,7 +176,7 @@ void PlanBuilder::short_convolution(const LayerWeights& w, int64_t layer) {
                      .n_heads = 1,
                      .layout = plan_.kv.layers[static_cast<size_t>(layer)]};
   spec.v_conv = {.w = &w.conv};
-  norm(&w.attn_norm, w.b_attn_norm, layer, forms_of({&w.state_in}));
+  norm(&w.attn_norm, present(w.b_attn_norm), layer, forms_of({&w.state_in}));
   product("gates and values", layer, Buf::kNormed, {{&w.state_in, {Buf::kQkv, 0}}});
   add(short_convolve_step, "gate, convolve, gate", layer).recurrent = spec;
   state_out(spec, w, layer);

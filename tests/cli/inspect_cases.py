@@ -18,6 +18,13 @@ class Inspect(TestCase):
         self.assertFalse(report.json()["runs"])
         return path, report.json()
 
+    def test_which_latents_are_rotated(self):
+        self.assertIn("with 8 rotated", self.ok("inspect", model("deepseek2")).out)
+        for name in ("kimi-linear", "kimi-k3"):
+            out = self.ok("inspect", model(name)).out
+            self.assertRegex(out, "one latent of [0-9]+ with [0-9]+ shared", name)
+            self.assertNotIn("rotated", out)
+
     def test_a_model_that_runs(self):
         done = self.ok("inspect", model())
         for word in ("GGUF version 3", "llama", "gpt2", "F32"):

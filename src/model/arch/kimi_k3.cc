@@ -111,7 +111,7 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   if (config.is_recurrent(layer)) {
     plan.kimi_delta(w, layer);
   } else {
-    plan.latent_attention(w, layer, false);
+    plan.latent_attention(w, layer);
   }
   plan.read_kept({.score = &w.ffn_score, .n = config.n_kept(layer + 1), .begins = begins});
   plan.feed_forward(w, layer, Activation::kSitu);

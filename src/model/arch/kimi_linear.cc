@@ -81,7 +81,7 @@ void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {
   if (plan.config().is_recurrent(layer)) {
     plan.kimi_delta(w, layer);
   } else {
-    plan.latent_attention(w, layer, false);
+    plan.latent_attention(w, layer);
   }
   plan.feed_forward(w, layer);
 }

@@ -82,6 +82,7 @@ Status finish_latent_heads(ModelConfig& config) {
 }
 
 Status finish_kimi(ModelConfig& config) {
+  config.rotates = false;
   STOKER_TRY_STATUS(recurrent_where_no_heads(config));
   config.n_kv_heads = {{1}};
   config.n_heads = {{config.n_heads[0]}};

@@ -14,7 +14,6 @@ using kernels::kTilePositions;
 using kernels::KvType;
 
 constexpr int64_t kChannels = 64;  // of a piece of work
-constexpr int64_t kMostPairs = 512;
 
 /// The softmax of some channels so far: the largest score, and relative to it the sums of weights and of weighted
 /// values.
@@ -171,7 +170,7 @@ void store_row(const Step& step, const CompressSpec& spec, Exec& exec, int64_t r
   const int64_t index = exec.positions[r] / spec.ratio;
   float* x = exec.row(Buf::kDown, r) + spec.value_column;
   exec.table->rms_norm(x, spec.norm->data, exec.plan->config->norm_eps, spec.dim, x);
-  float cos[kMostPairs], sin[kMostPairs];
+  float cos[kMostHeadPairs], sin[kMostHeadPairs];
   exec.plan->ropes[static_cast<size_t>(a.rope)].at(index * spec.ratio, cos, sin);
   a.rotate(x + spec.dim - 2 * a.rope_pairs, cos, sin, a.rope_pairs);
   const RowPlace place = RowPlace::of(index, spec.ratio);

@@ -16,8 +16,6 @@ using kernels::kMaxQueries;
 using kernels::kTilePositions;
 using kernels::KvType;
 
-constexpr int64_t kMostPairs = 512;
-
 /// Tile `at`, counted from position 0, in the ring.
 template <class Byte>
 Byte* ring_tile(Byte* state, const KvLayout::Layer& layer, int64_t at) noexcept {
@@ -200,7 +198,7 @@ class WindowAttention {
     const AttentionSpec& a = step_.attention;
     const auto rope = static_cast<size_t>(a.rope);
     const int64_t at = token * exec_.rope_stride;
-    float back[kMostPairs];
+    float back[kMostHeadPairs];
     for (int64_t i = 0; i < a.rope_pairs; ++i) back[i] = -exec_.rope_sin[rope][at + i];
     for (int64_t head = heads.begin; head < heads.end; ++head) {
       a.rotate(out + (head + 1) * a.v_dim - 2 * a.rope_pairs, exec_.rope_cos[rope] + at, back, a.rope_pairs);
