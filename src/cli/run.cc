@@ -175,6 +175,7 @@ int run(RunArgs& args) {
     if (auto status = trace->commit(); !status) return fail(status.error());
   }
   if (args.digest) std::fprintf(stderr, "digest: %s\n", digest.hex().c_str());
+  if (generated->not_saved) return fail(*generated->not_saved);
   return kOk;
 }
 

@@ -51,7 +51,7 @@ class Generation {
     out_.decode_seconds = phase_seconds(start);
     end_phase("decode", out_.decode_tokens);
     flush(utf8_.finish());
-    if (options_.save_to) STOKER_TRY_STATUS(save());
+    if (options_.save_to) save();
     return std::move(out_);
   }
 
@@ -112,10 +112,11 @@ class Generation {
       stop(options_.max_tokens ? Stop::kTokenLimit : Stop::kContext);
   }
 
-  Status save() {
+  void save() {
     std::vector<int32_t> tokens(prompt_.begin(), prompt_.end());
     tokens.insert(tokens.end(), out_.tokens.begin(), out_.tokens.end());
-    return save_state(engine_, sequence_, tokens, *options_.save_to);
+    if (Status status = save_state(engine_, sequence_, tokens, *options_.save_to); !status)
+      out_.not_saved = std::move(status).error();
   }
 
   void flush(std::string_view text) {

@@ -52,6 +52,7 @@ struct Generated {
   double prefill_seconds = 0;   ///< Up to the first token's choice.
   double decode_seconds = 0;
   Stop stop = Stop::kTokenLimit;
+  std::optional<Error> not_saved{};  ///< Why the state was not, where it was to be: the answer is not lost for that.
 };
 
 /// Positions of key-value memory that the run will take: what Engine::load must reserve.
@@ -60,7 +61,7 @@ struct Generated {
 Result<int64_t> positions_for(const Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options);
 
 /// Reads the prompt and answers. The one loop behind run, chat, server and bindings.
-/// kCorrupt: a value that is not finite; names layer, step and position. Errors of StateFile::restore and save_state.
+/// kCorrupt: a value that is not finite; names layer, step and position. Errors of StateFile::restore.
 Result<Generated> generate(Engine& engine, std::span<const int32_t> prompt, const GenerateOptions& options);
 
 }  // namespace stoker::engine

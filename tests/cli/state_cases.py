@@ -107,9 +107,11 @@ class Refusals(TestCase):
         state = self.save()
         before = state.read_bytes()
         environment = {"LD_PRELOAD": FAULTY_DISK, "FAULTY_FREE": "8192"}
-        done = stoker("run", "-m", model("llama"), "-p", PROMPT, "-n", 1, "--save-state", state, env=environment)
+        args = "run", "-m", model("llama"), "-p", PROMPT, "-n", 3, "--json", "--save-state", state
+        done = stoker(*args, env=environment)
         self.assertEqual(done.code, 1, done)
         self.assertIn("make room", done.err)
+        self.assertEqual(len(done.json()["tokens"]), 3)  # the answer is there all the same
         self.assertEqual(state.read_bytes(), before)
         self.assertEqual(os.listdir(self.folder), ["state"])
 

@@ -62,6 +62,7 @@ class SavedState : public ::testing::Test {
     options.save_to = &*file;
     const auto out = generate(engine, prompt, options);
     ASSERT_TRUE(out) << out.error().message;
+    ASSERT_FALSE(out->not_saved) << out->not_saved->message;
   }
   /// Goes on from the file with `more` behind its tokens.
   Ran go_on(Engine& engine, const std::vector<int32_t>& more, int64_t n) {
