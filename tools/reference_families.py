@@ -48,6 +48,7 @@ class Family:
     rope_switch: bool = False  # a key says whether there is any rotation
     indexer: str = ""  # of latent attention: queries see what one chooses, whose heads turn such pairs
     gemma4: bool = False  # its layers are in a file of their own
+    gemma3n: bool = False  # so are these
     deepseek4: bool = False  # all of it is
     one_block: bool = False  # a layer is a recurrence, attention, or a feed-forward block
     beside: bool = False  # a recurrence beside attention in each layer
@@ -108,6 +109,9 @@ FAMILIES = {
         swa_rope_plain=True,
         final_cap=0.0,
         wide_layers=62,
+    ),
+    "gemma3n": Family(
+        gemma3n=True, scaled_embedding=True, window_period=5, swa_rope_base=10000.0, final_cap=30.0
     ),
     "gemma4": Family(
         gemma4=True,

@@ -12,6 +12,7 @@ from reference_deepseek4 import DeepSeek4
 from reference_families import FAMILIES
 from reference_ffn import FeedForward
 from reference_file import File, Unsupported
+from reference_gemma3n import Gemma3n
 from reference_gemma4 import Gemma4
 from reference_kimi_k3 import KimiK3
 from reference_latent import LatentAttention
@@ -86,6 +87,7 @@ class Model(FeedForward):
         self.positions = family.positions or family.alibi_key and "position_embd.weight" in file.tensors
         self.widths = self.per_layer("feed_forward_length") if family.one_block else None
         self.gemma4 = Gemma4(self) if family.gemma4 else None
+        self.gemma3n = Gemma3n(self) if family.gemma3n else None
         self.kimi_k3 = KimiK3(self) if family.kimi_k3 else None
         self.deepseek4 = DeepSeek4(self) if family.deepseek4 else None
         self.reset()
@@ -293,6 +295,9 @@ class Model(FeedForward):
             x = self.norm(x, self.family.embedding_norm)
         if self.gemma4:
             self.gemma4.start(x, ids)
+        if self.gemma3n:
+            self.gemma3n.start(x, ids)
+            return self.norm(self.gemma3n.run(x, positions), self.family.output_norm)
         if self.kimi_k3:
             return self.norm(self.kimi_k3.run(x, positions), self.family.output_norm)
         for layer in range(self.n_layers):

@@ -1,4 +1,5 @@
 """Tiny models whose layers all have attention and a dense feed-forward block."""
+from tiny_gemma3n import Gemma3n
 from tiny_gemma4 import Gemma4
 from tiny_shapes import (
     AXES,
@@ -38,6 +39,12 @@ def gemma3(keys, **fields):
     return Shape("gemma3", **{"head_dim": 32, "post_norms": True, "embedding_std": 0.12, "keys": keys} | fields)
 
 
+def gemma3n(spec, keys=None, **fields):
+    keys = window(9) | {"rope.freq_base_swa": 500.0} | (keys or {})
+    sizes = {"n_layers": len(spec.sparsity), "dim": 64, "n_heads": 4, "n_kv_heads": 1, "head_dim": 24}
+    return Shape("gemma3n", gemma3n=spec, **sizes | {"embedding_std": 0.12, "rope_base": 2e4} | fields, keys=keys)
+
+
 def cohere(arch, keys=None, **fields):
     fields = {"layer_norm": True, "parallel": True, "keys": {"logit_scale": 0.4} | (keys or {})} | fields
     return Shape(arch, **fields)
@@ -74,6 +81,8 @@ def exaone4(**fields):
 DEEP = {"n_layers": 64, "dim": 48, "n_heads": 3, "n_kv_heads": 1, "ff_dim": 64}
 PARALLEL = {"use_parallel_residual": True}
 TIGHT_CAPS = {"attn_logit_softcapping": 1.5, "final_logit_softcapping": 9.0}
+
+NEVER = float("-inf")
 
 DENSE = {
     "llama": llama(),
@@ -187,6 +196,13 @@ DENSE = {
     "gpt2": fused_plain_mlp("gpt2", n_kv_heads=6, position_rows=200, keys={"context_length": 200}),
     "starcoder": fused_plain_mlp("starcoder", n_kv_heads=1, position_rows=200, keys={"context_length": 200}),
     # Both kinds of donors; layers of either kind behind the last one with keys of its own.
+    # Three streams, both kinds of donors; and as llama.cpp has the published sizes built in.
+    "gemma3n": gemma3n(
+        Gemma3n((0.5, NEVER, 1.2, NEVER, NEVER, 0.8), n_shared=3, streams=3),
+        {"attention.sliding_window_pattern": [True, True, False, True, False, True], "final_logit_softcapping": 9.0},
+        tied=False,
+    ),
+    "gemma3n-published": gemma3n(Gemma3n((1.6448533535003662,) * 10 + (NEVER,) * 15, n_shared=5, width=256), n_tokens=150, ff_dim=256),
     "gemma4": gemma4(
         Gemma4((True, True, True, False, True, True, False), n_shared=3, shared_ff_dim=208, width=12)
     ),

@@ -21,13 +21,14 @@ import gguf
 from tiny_deepseek4 import DeepSeek4Writer
 from tiny_dense import DENSE
 from tiny_encoders import ENCODERS, EncoderWriter
-from tiny_rerankers import RERANKERS
+from tiny_gemma3n import Gemma3nWriter
 from tiny_gemma4 import Gemma4Writer
 from tiny_hybrid import HYBRID
 from tiny_kimi_k3 import KimiK3Writer
 from tiny_latent import LATENT
 from tiny_mamba import FalconH1Writer, NemotronHWriter
 from tiny_moe import MOE
+from tiny_rerankers import RERANKERS
 from tiny_types import MIXTURES, TYPES
 from tiny_writer import ModelWriter
 
@@ -55,7 +56,8 @@ def make(name, folder):
     partial = folder / f".{name}.{os.getpid()}.partial"
     try:
         shape = RERANKERS[name].shape if name in RERANKERS else (MODELS | ENCODERS)[name]
-        writers = (Gemma4Writer, shape.gemma4), (DeepSeek4Writer, shape.deepseek4), (KimiK3Writer, shape.kimi_k3)
+        writers = (Gemma3nWriter, shape.gemma3n), (Gemma4Writer, shape.gemma4)
+        writers += (DeepSeek4Writer, shape.deepseek4), (KimiK3Writer, shape.kimi_k3)
         of_arch = {"nemotron_h": NemotronHWriter, "nemotron_h_moe": NemotronHWriter, "falcon-h1": FalconH1Writer}
         writer = next((writer for writer, spec in writers if spec), of_arch.get(shape.arch, ModelWriter))
         writer = EncoderWriter if name in ENCODERS else RERANKERS[name].writer if name in RERANKERS else writer

@@ -48,6 +48,20 @@ constexpr SynthKey kTinyGraniteSwa[] = {
 constexpr std::string_view kMlpBiases[] = {"attn_output.bias", "ffn_up.bias", "ffn_down.bias"};
 constexpr SynthKey kMaxBias[] = {{"attention.max_alibi_bias", 8.0}};
 
+constexpr int64_t kFourThenWhole[] = {1, 1, 1, 1, 0};
+constexpr SynthKey kGemma3nE2B[] = {{"altup.num_inputs", 4},
+                                    {"attention.sliding_window", 512},
+                                    {"attention.sliding_window_pattern", kFourThenWhole},
+                                    {"attention.shared_kv_layers", 10},
+                                    {"embedding_length_per_layer_input", 256}};
+constexpr SynthKey kGemma3nE4B[] = {{"altup.num_inputs", 4},
+                                    {"attention.sliding_window", 512},
+                                    {"attention.sliding_window_pattern", kFourThenWhole},
+                                    {"attention.shared_kv_layers", 15},
+                                    {"embedding_length_per_layer_input", 256}};
+constexpr SynthKey kTinyGemma3n[] = {
+    {"altup.num_inputs", 4}, {"attention.sliding_window", 128}, {"embedding_length_per_layer_input", 32}};
+
 constexpr SynthShape kPublished[] = {
     {"smollm2-135m", "llama", "smollm", 49152, 30, 576, 1536, 9, 3, 64, k8K, 1e5, 1e-5},
     {"smollm2-360m", "llama", "smollm", 49152, 32, 960, 2560, 15, 5, 64, k8K, 1e5, 1e-5},
@@ -60,6 +74,8 @@ constexpr SynthShape kPublished[] = {
     {"gemma2-2b", "gemma2", "gpt-2", 256000, 26, 2304, 9216, 8, 4, 256, k8K, 1e4, 1e-6, kGemma2},
     {"gemma3-270m", "gemma3", "gpt-2", 262144, 18, 640, 2048, 4, 1, 256, k32K, 1e6, 1e-6, kGemma3},
     {"gemma3-1b", "gemma3", "gpt-2", 262144, 26, 1152, 6912, 4, 1, 256, k32K, 1e6, 1e-6, kGemma3},
+    {"gemma3n-e2b", "gemma3n", "gpt-2", 262400, 30, 2048, 8192, 8, 2, 256, k32K, 1e6, 1e-6, kGemma3nE2B},
+    {"gemma3n-e4b", "gemma3n", "gpt-2", 262400, 35, 2048, 16384, 8, 2, 256, k32K, 1e6, 1e-6, kGemma3nE4B},
     {"qwen2.5-0.5b", "qwen2", "qwen2", 151936, 24, 896, 4864, 14, 2, 64, k32K, 1e6, 1e-6, {}, kQkvBias},
     {"qwen2.5-1.5b", "qwen2", "qwen2", 151936, 28, 1536, 8960, 12, 2, 128, k32K, 1e6, 1e-6, {}, kQkvBias},
     {"qwen2.5-7b", "qwen2", "qwen2", 152064, 28, 3584, 18944, 28, 4, 128, k32K, 1e6, 1e-6, {}, kQkvBiasUntied},
@@ -132,6 +148,7 @@ constexpr SynthShape kPublished[] = {
 };
 
 constexpr SynthShape kTiny[] = {
+    {"tiny-gemma3n", "gemma3n", "gpt-2", 512, 5, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kTinyGemma3n},
     {"tiny-bloom", "bloom", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
     {"tiny-jais", "jais", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-5, kMaxBias, kMlpBiases},
     {"tiny-jais2", "jais2", "gpt-2", 512, 2, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},

@@ -27,6 +27,8 @@ struct Spread {
   float mean, deviation;
 };
 constexpr Spread kSpreads[] = {{"norm.weight", 1, 0.1f},
+                               {"altup_correct_scale", 1, 0.1f},
+                               {"altup_", 0, 0.1f},
                                {"ssm_a", -0.6f, 0.3f},
                                {"ssm_conv1d", 0, 0.5f},
                                {"sinks", 0, 1.5f},
@@ -91,6 +93,7 @@ void SynthPlan::add_tensors() {
     const bool is_matrix = std::holds_alternative<model::Matrix model::Weights::*>(spec.slot);
     std::vector<int64_t> dims{resolve(spec.rows, config, 0)};
     if (is_matrix) dims.push_back(resolve(spec.cols, config, 0));
+    if (spec.stack != model::Dim::kOne) dims.insert(dims.begin(), resolve(spec.stack, config, 0));
     add(std::string(spec.name), std::move(dims), is_matrix);
   }
   for (int64_t layer = 0; layer < config.n_layers; ++layer) {

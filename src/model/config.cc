@@ -367,6 +367,20 @@ Status read_all_limits(const gguf::File& file, const KeyReader& keys, ModelConfi
   return read_limits(file, file.find(shared) ? shared : key, config.n_layers, config.shared_limit);
 }
 
+/// -infinity stands for none.
+Status read_sparsity(const gguf::File& file, const KeyReader& keys, ModelConfig& config) {
+  const std::string key = keys.full("activation_sparsity_scale");
+  if (!file.find(key)) return Ok{};
+  for (int64_t layer = 0; layer < config.n_layers; ++layer) {
+    STOKER_TRY(const double value, layer_real(file, key, layer, config.n_layers));
+    if (!(value < 100)) {
+      return Error{ErrorCode::kCorrupt, str_cat("key ", key, " is ", value, ", wanted up to 100")};
+    }
+    config.gate_sparsity.push_back(value > -100 ? static_cast<float>(value) : 0);
+  }
+  return Ok{};
+}
+
 Status read_xielu(const gguf::File& file, ModelConfig& config) {
   if (config.xielu.empty()) return Ok{};
   config.xielu.resize(static_cast<size_t>(config.n_layers));
@@ -583,6 +597,7 @@ Result<ModelConfig> read_config(const gguf::File& file, const Overrides& overrid
   STOKER_TRY_STATUS(read_sliding(keys, config));
   STOKER_TRY_STATUS(read_index_layers(keys, config));
   STOKER_TRY_STATUS(read_xielu(file, config));
+  if (config.has_sparsity) STOKER_TRY_STATUS(read_sparsity(file, keys, config));
   if (config.compresses) STOKER_TRY_STATUS(read_ratios(keys, config));
   if (config.compresses || config.late_limits) STOKER_TRY_STATUS(read_all_limits(file, keys, config));
   STOKER_TRY_STATUS(keys.check_overrides());

@@ -32,6 +32,7 @@ enum class Gating : int64_t {
   kSoftmaxOfNear = 100,  ///< No key says so. Each of the chosen: over it and those not chosen before it that are near.
 };
 
+inline constexpr int64_t kMaxAltup = 8;  ///< Streams of AltUp.
 inline constexpr int64_t kMaxKept = 64;  ///< Residuals that are kept.
 
 /// A number that the file gives once or as one entry per layer.
@@ -195,6 +196,13 @@ struct ModelConfig {
   int64_t kept_interval = 0;   ///< attn_res.block_size: each so many layers the residual is kept and a new one begun.
   /// Residuals that are kept when `layer` begins.
   int64_t n_kept(int64_t layer) const { return kept_interval ? (layer + kept_interval - 1) / kept_interval : 0; }
+
+  // Where a layer computes one of several residual streams and predicts the others (AltUp).
+  int64_t n_altup = 0;        ///< altup.num_inputs
+  int64_t altup_active = 0;   ///< altup.active_idx: the one that is computed.
+  bool has_sparsity = false;  ///< Set in `defaults`: the next key may be there.
+  /// activation_sparsity_scale, per layer: gates below their mean and so many standard deviations are 0; 0: none.
+  std::vector<float> gate_sparsity{};
 
   int64_t layer_input_dim = 0;  ///< embedding_length_per_layer_input: of what each layer adds by token; 0: nothing.
 

@@ -237,6 +237,8 @@ QuantizedTables place_tables(Forms forms, int64_t max_k, int64_t n_rows, std::by
 void add_vector(const kernels::Table& table, const Vector* bias, float* x) noexcept;
 /// x within -limit ... limit; what is no number stays so.
 void limit_values(float limit, float* x, int64_t n) noexcept;
+/// What is below the mean of all and so many standard deviations becomes 0, what is above its distance from there.
+void sparsify(float times, float* x, int64_t n) noexcept;
 /// The norm of a row as norm_step does it.
 void norm_row(const Plan& plan, const Step& step, const float* x, float* y) noexcept;
 /// gate = act(gate) * up of n values, within the bounds of the step; `up` is overwritten.
@@ -262,10 +264,16 @@ void layer_inputs_step(const Step&, Exec&, Worker&) noexcept;  ///< normed, and 
 void norm_step(const Step&, Exec&, Worker&) noexcept;      ///< residual += branch; normed = norm(residual); quantized.
 void mix_norm_step(const Step&, Exec&, Worker&) noexcept;  ///< streams: branch added; normed = all of them, normed.
 void mix_step(const Step&, Exec&, Worker&) noexcept;       ///< normed = norm(mixture of the streams); quantized.
-void product_step(const Step&, Exec&, Worker&) noexcept;   ///< up to four matrices times the quantized activations.
-void qk_norm_step(const Step&, Exec&, Worker&) noexcept;   ///< Norm of whole q and k vectors.
-void qkv_step(const Step&, Exec&, Worker&) noexcept;       ///< bias, norm, rotation of q and k; K and V into the pages.
-void gather_step(const Step&, Exec&, Worker&) noexcept;    ///< From here on only output rows are in flight.
+void altup_begin_step(const Step&, Exec&, Worker&) noexcept;    ///< kept = streams of the residual's magnitude.
+void altup_predict_step(const Step&, Exec&, Worker&) noexcept;  ///< kept += what streams say of each other; residual.
+void altup_correct_step(const Step&, Exec&, Worker&) noexcept;  ///< kept += error of the residual; normed, quantized.
+void altup_spread_step(const Step&, Exec&, Worker&) noexcept;   ///< kept += norm(branch), but for the computed stream.
+void altup_end_step(const Step&, Exec&, Worker&) noexcept;      ///< residual = mean of all streams.
+void laurel_step(const Step&, Exec&, Worker&) noexcept;         ///< parallel = norm(parallel) + normed.
+void product_step(const Step&, Exec&, Worker&) noexcept;  ///< up to four matrices times the quantized activations.
+void qk_norm_step(const Step&, Exec&, Worker&) noexcept;  ///< Norm of whole q and k vectors.
+void qkv_step(const Step&, Exec&, Worker&) noexcept;      ///< bias, norm, rotation of q and k; K and V into the pages.
+void gather_step(const Step&, Exec&, Worker&) noexcept;   ///< From here on only output rows are in flight.
 void attention_step(const Step&, Exec&, Worker&) noexcept;
 void latent_step(const Step&, Exec&, Worker&) noexcept;  ///< Latents: normed; of q quantized, of K and V stored.
 void absorb_step(const Step&, Exec&, Worker&) noexcept;  ///< q: scaled and rotated; what is not, quantized by heads.

@@ -236,8 +236,9 @@ Result<WeightPlan> WeightPlan::make(const gguf::File& file, const ModelConfig& c
     const bool required = !is_optional(spec.need);
     const std::string name(spec.name);
     if (auto matrix = std::get_if<Matrix Weights::*>(&spec.slot)) {
-      STOKER_TRY_STATUS(
-          plan.add(file, name, {.matrix = &(weights.*(*matrix))}, {rows, resolve(spec.cols, config, 0)}, required));
+      std::vector<int64_t> shape{rows, resolve(spec.cols, config, 0)};
+      if (spec.stack != Dim::kOne) shape.insert(shape.begin(), resolve(spec.stack, config, 0));
+      STOKER_TRY_STATUS(plan.add(file, name, {.matrix = &(weights.*(*matrix))}, std::move(shape), required));
     } else {
       Vector& vector = weights.*std::get<Vector Weights::*>(spec.slot);
       STOKER_TRY_STATUS(plan.add(file, name, {.vector = &vector}, {rows}, required));

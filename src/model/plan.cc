@@ -94,6 +94,7 @@ void PlanBuilder::begin() {
   step.token_types = present(weights_.token_types);
   if (weights_.embedding_norm) stream_norm(&weights_.embedding_norm, present(weights_.b_embedding_norm));
   if (weights_.layer_inputs) begin_layer_inputs();
+  if (weights_.altup_proj) begin_altup();
 }
 
 /// The projection of the embedding, to which what is looked up is added.
@@ -106,18 +107,23 @@ void PlanBuilder::begin_layer_inputs() {
   step.layer_inputs = &weights_.layer_inputs;
 }
 
+/// The layer's own input, times a gate that comes out of `in`, to Buf::kBranch.
+void PlanBuilder::layer_input(const LayerWeights& w, int64_t layer, Buf in) {
+  product("input gate", layer, in, {{&w.input_gate, {Buf::kGate, 0}}});
+  Step& act = add(gated_act_step, "gelu*input", layer);
+  act.activation = Activation::kGelu;
+  act.in = Buf::kGate;
+  act.up = Buf::kLayerInputs;
+  act.up_column = layer * config_.layer_input_dim;
+  act.k = w.input_proj.n_in;
+  act.forms = forms_of({&w.input_proj});
+  product("input out", layer, Buf::kGate, {{&w.input_proj, {Buf::kBranch, 0}}});
+}
+
 void PlanBuilder::end_layer(const LayerWeights& w, int64_t layer) {
   if (w.input_gate) {
     norm(nullptr, nullptr, layer, forms_of({&w.input_gate}));
-    product("input gate", layer, Buf::kResidual, {{&w.input_gate, {Buf::kGate, 0}}});
-    Step& act = add(gated_act_step, "gelu*input", layer);
-    act.activation = Activation::kGelu;
-    act.in = Buf::kGate;
-    act.up = Buf::kLayerInputs;
-    act.up_column = layer * config_.layer_input_dim;
-    act.k = w.input_proj.n_in;
-    act.forms = forms_of({&w.input_proj});
-    product("input out", layer, Buf::kGate, {{&w.input_proj, {Buf::kBranch, 0}}});
+    layer_input(w, layer, Buf::kResidual);
     branch_pending_ = true;
     post_gain_ = &w.input_norm;
   }
@@ -220,7 +226,8 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   norm(of_mlp             ? &w.ffn_norm
        : options.pre_norm ? gain(w.attn_norm)
                           : nullptr,
-       present(of_mlp ? w.b_ffn_norm : w.b_attn_norm), layer, forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.attn_gate}));
+       present(of_mlp ? w.b_ffn_norm : w.b_attn_norm), layer,
+       forms_of({&w.wqkv, &w.wq, &w.wk, &w.wv, &w.attn_gate, &w.laurel_down}));
   parallel_pending_ = parallel;
   if (w.wqkv) {
     product("qkv", layer, Buf::kNormed, {{&w.wqkv, {Buf::kQkv, 0}}, {&w.attn_gate, {Buf::kUp, 0}}});
@@ -229,8 +236,10 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
             {{&w.wq, {Buf::kQkv, 0}},
              {&w.wk, {Buf::kQkv, spec.k_column}},
              {&w.wv, {Buf::kQkv, spec.v_column}},
-             {&w.attn_gate, {Buf::kUp, 0}}});
+             {&w.attn_gate, {Buf::kUp, 0}},
+             {&w.laurel_down, {Buf::kDown, 0}}});
   }
+  if (w.laurel_down) laurel(w, layer);
   if (options.whole_qk_norm) {
     Step& whole = add(qk_norm_step, "norm q k", layer);
     whole.attention = spec;
@@ -322,6 +331,7 @@ void PlanBuilder::gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions opt
   Step& act = add(gated_act_step, name_of(options.activation), layer);
   act.activation = options.activation;
   limit(act, config_.shared_limit, layer);
+  if (!config_.gate_sparsity.empty()) act.sparsity = config_.gate_sparsity[static_cast<size_t>(layer)];
   act.fused = static_cast<bool>(w.gate_up);
   act.in = Buf::kGate;
   act.k = w.down.n_in;
@@ -346,6 +356,7 @@ void PlanBuilder::mlp(const LayerWeights& w, int64_t layer, MlpOptions options) 
 
 Status PlanBuilder::finish() {
   if (weights_.head_mix) mix_streams(weights_.head_mix, weights_.head_mix_base, weights_.head_mix_scale);
+  if (weights_.altup_back) end_altup();
   if (weights_.output_score) read_kept({.score = &weights_.output_score, .n = config_.n_kept(config_.n_layers)});
   if (weights_.output_norm || config_.plain_norms) {
     norm(gain(weights_.output_norm), present(weights_.b_output_norm), -1, forms_of({&weights_.output}));

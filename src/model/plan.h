@@ -37,7 +37,7 @@ enum class Buf {
   kMix,          ///< How the residual streams are mixed: factors into a block, out of it, and from stream to stream.
   kParallel,     ///< What attention gives where the feed-forward beside it has not been added either.
   kShared,       ///< What the shared expert gives.
-  kKept,         ///< Residuals of layers before, which blocks read beside the present one.
+  kKept,         ///< Residuals of layers before, which blocks read beside the present one; or streams of AltUp.
   kLayerInputs,  ///< What each layer adds at its end, of all of them.
   kSelected,     ///< Positions that a query sees, int32, ascending; row 0 stays the first of the chunk.
   kExpertIn,     ///< What experts multiply, where that is f32.
@@ -124,6 +124,13 @@ struct MixSpec {
   double eps = 0;
   bool back = true;  ///< What the block gives goes back into them.
   const Vector *base = nullptr, *scale = nullptr;
+};
+
+/// Residual streams of which a layer computes one; they stand in Buf::kKept, that one last.
+struct AltupSpec {
+  int64_t n = 0;
+  const Vector* coefficients = nullptr;  ///< [.][n]: times what the router says.
+  const Vector* scale = nullptr;         ///< Of the computed one, before the layer's own input is added to the others.
 };
 
 /// How an indexer says which positions its layer's queries see. docs/kernels.md#sparse has the rule.
@@ -252,6 +259,7 @@ struct Step {
   AttentionSpec attention{};
   LatentSpec latent{};
   MixSpec mix{};
+  AltupSpec altup{};
   CompressSpec compress{}, index_compress{};
   IndexSpec indexer{};  ///< n_heads 0: the layer has none.
   HeadsSpec heads{};
@@ -263,6 +271,7 @@ struct Step {
   Activation activation = Activation::kSilu;
   kernels::Xielu xielu{};
   float limit = 0;          ///< Gate is cut to this, up to within -limit ... limit, before the activation; 0: neither.
+  float sparsity = 0;       ///< Of the gate, before that: ModelConfig::gate_sparsity.
   bool late_limit = false;  ///< Of the gate: behind the activation.
   Buf up = Buf::kUp;        ///< Of gate_step: where the gates stand.
   int64_t up_column = 0;
@@ -393,6 +402,12 @@ class PlanBuilder {
   /// The same where the shared one is a dense block: it, the router and the experts each read through a norm of their
   /// own, and what the two blocks give is normed before it is added up, and then again.
   void moe_beside_dense(const LayerWeights& w, int64_t layer, MoeOptions options);
+  /// The residual becomes what a layer's computed stream is predicted to be, of all streams.
+  void predict(const LayerWeights& w, int64_t layer);
+  /// What the layer computed corrects the others, to which it adds its own input.
+  void correct(const LayerWeights& w, int64_t layer);
+  /// The next addition to the residual is multiplied by 1 / sqrt(2), residual included.
+  void add_by_root_half();
   /// What a layer does last: adds its own input, through a gate, and scales what goes on; where it has the tensors.
   void end_layer(const LayerWeights& w, int64_t layer);
   /// One or the other, as the layer has it.
@@ -441,6 +456,10 @@ class PlanBuilder {
   void experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
   void latent_experts(const LayerWeights& w, int64_t layer, MoeSpec spec, Activation activation);
   void begin_layer_inputs();
+  void layer_input(const LayerWeights& w, int64_t layer, Buf in);
+  void begin_altup();
+  void end_altup();
+  void laurel(const LayerWeights& w, int64_t layer);
   void add_experts(const LayerWeights& w, int64_t layer, const MoeSpec& spec, Activation activation);
   void add_target(Step& step, const Matrix& w, Buf out, int64_t column);
   Forms forms_of(std::initializer_list<const Matrix*> matrices) const;

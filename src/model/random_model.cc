@@ -41,8 +41,10 @@ class RandomModelWriter {
     add_keys();
     for (const GlobalTensorSpec& spec : config_.arch->globals) {
       if (is_optional(spec.need) || !may_have(spec.need, config_, 0)) continue;
-      STOKER_TRY_STATUS(add(std::string(spec.name), std::holds_alternative<Matrix Weights::*>(spec.slot),
-                            shape_of(spec.rows, spec.cols, std::holds_alternative<Matrix Weights::*>(spec.slot), 0)));
+      const bool matrix = std::holds_alternative<Matrix Weights::*>(spec.slot);
+      std::vector<int64_t> sizes = shape_of(spec.rows, spec.cols, matrix, 0);
+      if (spec.stack != Dim::kOne) sizes.insert(sizes.begin(), resolve(spec.stack, config_, 0));
+      STOKER_TRY_STATUS(add(std::string(spec.name), matrix, std::move(sizes)));
     }
     for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
       for (const TensorSpec& spec : config_.arch->tensors) {
@@ -105,6 +107,7 @@ class RandomModelWriter {
 
   /// Of layers with rows that stand for several positions, and of those whose activations are limited.
   void add_compression() {
+    if (!config_.gate_sparsity.empty()) reals("activation_sparsity_scale", config_.gate_sparsity);
     if (!config_.expert_limit.empty()) reals("swiglu_clamp_exp", config_.expert_limit);
     if (!config_.shared_limit.empty()) reals("swiglu_clamp_shexp", config_.shared_limit);
     if (config_.ratios.empty()) return;
@@ -210,7 +213,7 @@ Result<std::string> random_model(ModelConfig config, int64_t n_layers, int64_t v
   config.n_layers = config.n_file_layers = n_layers;
   config.n_shared_kv = 0;
   config.sliding.resize(static_cast<size_t>(n_layers));
-  for (std::vector<float>* limits : {&config.expert_limit, &config.shared_limit}) {
+  for (std::vector<float>* limits : {&config.expert_limit, &config.shared_limit, &config.gate_sparsity}) {
     if (!limits->empty()) limits->resize(static_cast<size_t>(n_layers));
   }
   if (!config.ratios.empty()) config.ratios.resize(static_cast<size_t>(n_layers));

@@ -56,6 +56,10 @@ struct LayerWeights {
   Vector input_norm;
   Vector layer_scale;  ///< One value, which multiplies all that goes on from the layer.
   Vector b_attn_norm, b_ffn_norm;
+  // Of residual streams that predict each other: [streams, dim]; [pairs of streams][streams], [streams][streams]. And
+  // of the branch beside attention: [rank, dim], [dim, rank].
+  Matrix altup_router, laurel_down, laurel_up;
+  Vector altup_router_norm, altup_predict, altup_correct, altup_scale, laurel_norm;
   Vector attn_out_norm, b_attn_out_norm;    ///< Of all that goes on, once attention has been added,
   Vector layer_out_norm, b_layer_out_norm;  ///< and once the feed-forward has.
   Matrix wq, wk, wv, wqkv, wo;
@@ -117,11 +121,12 @@ struct Weights {
   Matrix rank_dense;  ///< [dim, dim]
   Matrix rank_out;    ///< [labels, dim]
   Vector b_rank_dense, rank_norm, b_rank_out;
-  Matrix positions;         ///< [context_length, dim]: added to the embeddings, where the family has them.
-  Matrix layer_inputs;      ///< [n_vocab, layers * width]: looked up by token, for each layer.
-  Matrix layer_input_proj;  ///< [layers * width, dim]: the same out of the embedding.
-  Vector layer_input_norm;  ///< [width]
-  Matrix output;            ///< [n_vocab, dim]; shares the bytes of `embedding` when the file ties them.
+  Matrix positions;               ///< [context_length, dim]: added to the embeddings, where the family has them.
+  Matrix layer_inputs;            ///< [n_vocab, layers * width]: looked up by token, for each layer.
+  Matrix layer_input_proj;        ///< [layers * width, dim]: the same out of the embedding.
+  Vector layer_input_norm;        ///< [width]
+  Matrix altup_proj, altup_back;  ///< [other streams * dim, dim]: from the embedding, and back behind the last layer.
+  Matrix output;                  ///< [n_vocab, dim]; shares the bytes of `embedding` when the file ties them.
   /// The rows of `output`, some at a time, in order: each is there or on disk. `output.data` is null unless all are
   /// there.
   std::vector<Matrix> output_parts;

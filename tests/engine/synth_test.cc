@@ -288,6 +288,9 @@ TEST(Synth, HasThePublishedNumbersOfParameters) {
                                                    {"kimi-k3", 2.78e12},
                                                    {"llama-4-scout", 107.77e9},  // without what sees
                                                    {"step-3.5-flash", 196.8e9},
+                                                   // Without keys and values that no layer reads.
+                                                   {"gemma3n-e2b", 4.44e9},
+                                                   {"gemma3n-e4b", 6.84e9},
                                                    {"bloom-7b1", 7.069e9},
                                                    {"mpt-7b", 6.649e9},
                                                    {"olmo-7b", 6.888e9},

@@ -218,9 +218,9 @@ INSTANTIATE_TEST_SUITE_P(Tiny, StreamedUnits,
                                            "tied-q6_k", "llama-rows-1", "phi3", "starcoder2", "cohere2", "phi2",
                                            "falcon-40b", "deepseek", "glm4moe-groups", "ernie4_5-moe-step",
                                            "gpt-oss-mxfp4", "deepseek2", "deepseek2-q8_0", "deepseek2-joined-q8_0",
-                                           "glm-dsa", "gemma4", "gemma4-moe", "qwen35-layers", "qwen3next-joined",
-                                           "kimi-linear-q8_0", "kimi-k3-layers", "nemotron_h", "falcon-h1",
-                                           "granitehybrid", "lfm2", "deepseek4"),
+                                           "glm-dsa", "gemma3n", "gemma4", "gemma4-moe", "qwen35-layers",
+                                           "qwen3next-joined", "kimi-linear-q8_0", "kimi-k3-layers", "nemotron_h",
+                                           "falcon-h1", "granitehybrid", "lfm2", "deepseek4"),
                          [](const auto& tested) {
                            std::string name = tested.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -64,6 +64,9 @@ extern const Arch kFalconH1;
 namespace gemma {
 extern const Arch kGemma, kGemma2, kGemma3, kGemmaEmbedding;
 }
+namespace gemma3n {
+extern const Arch kGemma3n;
+}
 namespace gemma4 {
 extern const Arch kGemma4;
 }
@@ -212,6 +215,7 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &gemma::kGemma,
                                   &gemma::kGemma2,
                                   &gemma::kGemma3,
+                                  &gemma3n::kGemma3n,
                                   &gemma4::kGemma4,
                                   &gemma::kGemmaEmbedding,
                                   &glm4::kGlm4,
@@ -322,6 +326,16 @@ Status check_recurrence(const ModelConfig& config) {
   return Error{ErrorCode::kUnsupported,
                str_cat("none of ", config.n_layers, " layers has attention; this version runs ", config.arch->name,
                        " with some")};
+}
+
+Status check_shared_kv(const ModelConfig& config) {
+  for (int64_t layer = config.n_layers - config.n_shared_kv; layer < config.n_layers; ++layer) {
+    if (layer > 0 && config.kv_layer(layer) != layer) continue;
+    return Error{ErrorCode::kCorrupt,
+                 str_cat("key ", config.arch->name, ".attention.shared_kv_layers is ", config.n_shared_kv,
+                         ": no layer before layer ", layer, " has keys for it")};
+  }
+  return Ok{};
 }
 
 Status finish_scan(ModelConfig& config) {
@@ -474,6 +488,14 @@ int64_t resolve(Dim dim, const ModelConfig& config, int64_t layer) {
       return config.n_used_experts;
     case Dim::kOne:
       return 1;
+    case Dim::kAltup:
+      return config.n_altup;
+    case Dim::kAltupOthers:
+      return config.n_altup - 1;
+    case Dim::kAltupPairs:
+      return config.n_altup * config.n_altup;
+    case Dim::kLaurel:
+      return 64;  // No key says so.
     case Dim::kRopePairs:
       return config.rope_dims / 2;
     case Dim::kMostRopePairs:

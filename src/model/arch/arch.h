@@ -91,6 +91,10 @@ enum class Dim {
   kHeadsValue,     ///< Outputs of all heads.
   kIndexQ,         ///< Of an indexer: queries of its heads,
   kIndexKey,       ///< a key,
+  kAltup,          ///< Residual streams that predict each other,
+  kAltupOthers,    ///< those of them that are not computed,
+  kAltupPairs,     ///< and pairs of them.
+  kLaurel,         ///< Of a low-rank branch beside attention.
   kLayerInput,     ///< Of a layer's own input.
   kLayerInputs,    ///< Of those of all layers.
   kIndexHeads,     ///< a number for each head.
@@ -188,6 +192,7 @@ struct GlobalTensorSpec {
   Dim rows;
   Dim cols = Dim::kModel;
   Need need = Need::kRequired;
+  Dim stack = Dim::kOne;  ///< TensorSpec::stack
 };
 
 /// An architecture as data. Loading, validation, `inspect` and the memory estimate all read these tables.
@@ -273,7 +278,7 @@ inline bool may_have(const TensorSpec& spec, const ModelConfig& config, int64_t 
 /// Columns of the vectors that have any.
 constexpr bool is_of_vectors(Dim cols) {
   return cols == Dim::kHead || cols == Dim::kTaps || cols == Dim::kGroupInner || cols == Dim::kCompressed ||
-         cols == Dim::kIndexCompressed || cols == Dim::kUsedExperts;
+         cols == Dim::kIndexCompressed || cols == Dim::kUsedExperts || cols == Dim::kAltup;
 }
 /// Whether the shape of a tensor has columns.
 inline bool has_cols(const TensorSpec& spec) {
@@ -284,6 +289,8 @@ inline bool has_cols(const TensorSpec& spec) {
 /// For `finish` of families with recurrent layers: sizes that the kernels run, and attention in one layer at least.
 /// kUnsupported, kCorrupt: name the key.
 Status check_recurrence(const ModelConfig& config);
+/// For `finish` of families whose last layers attend to keys of an earlier one. kCorrupt: there is none.
+Status check_shared_kv(const ModelConfig& config);
 /// For `finish` of families with Mamba-2: the size of its heads. kCorrupt: names the key.
 Status finish_scan(ModelConfig& config);
 /// Layers without key-value heads are recurrent. kUnsupported: all are, or the convolution has so many taps.

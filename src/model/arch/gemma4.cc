@@ -82,12 +82,7 @@ Status finish(ModelConfig& config) {
   if (config.n_experts > 0 && config.expert_ff_dim == 0) {
     return Error{ErrorCode::kCorrupt, "required key expert_feed_forward_length is missing, expert_count needs it"};
   }
-  for (int64_t layer = config.n_layers - config.n_shared_kv; layer < config.n_layers; ++layer) {
-    if (layer > 0 && config.kv_layer(layer) != layer) continue;
-    return Error{ErrorCode::kCorrupt, str_cat("key gemma4.attention.shared_kv_layers is ", config.n_shared_kv,
-                                              ": no layer before layer ", layer, " has keys for it")};
-  }
-  return Ok{};
+  return check_shared_kv(config);
 }
 
 void build_layer(PlanBuilder& plan, const LayerWeights& w, int64_t layer) {

@@ -285,6 +285,7 @@ void gated_act_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     float* up = step.fused ? gate + step.k : exec.row(step.up, r) + step.up_column;
     add_vector(t, step.gate_bias, gate);
     add_vector(t, step.up_bias, up);
+    if (step.sparsity != 0) sparsify(step.sparsity, gate, step.k);
     activate_gate(*exec.plan, step, gate, up, step.k);
     quantize_rows(step, exec, r, r + 1);
   }
