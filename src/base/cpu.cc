@@ -55,13 +55,7 @@ std::vector<Isa> isas_of(const ArmFacts& facts) {
 }
 
 const std::vector<Isa>& available_isas() {
-  static const std::vector<Isa> isas = [] {
-    std::vector<Isa> found = detect_isas();
-    // Its tile instructions have only run in emulation so far (docs/kernels.md#amx): who asks by name gets them.
-    const char* wanted = std::getenv("STOKER_ISA");
-    if (found.back() == Isa::kAmx && std::string_view(wanted ? wanted : "") != isa_name(Isa::kAmx)) found.pop_back();
-    return found;
-  }();
+  static const std::vector<Isa> isas = detect_isas();
   return isas;
 }
 

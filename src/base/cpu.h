@@ -9,9 +9,8 @@
 namespace stoker {
 
 /// An instruction set that kernels are built for, worst first. avx2 means AVX2, FMA and F16C; avxvnni adds AVX-VNNI;
-/// avx512 means F, BW, VL, DQ and VNNI; amx adds AMX-INT8, AMX-BF16 and the system's permission, and is there only when
-/// STOKER_ISA asks for it;
-/// neon means ASIMD with dot-product, neon-i8mm adds I8MM.
+/// avx512 means F, BW, VL, DQ and VNNI; amx adds AMX-INT8, AMX-BF16 and the system's permission; neon means ASIMD with
+/// dot-product, neon-i8mm adds I8MM.
 enum class Isa { kScalar, kAvx2, kAvxVnni, kAvx512, kAmx, kNeon, kNeonI8mm };
 
 std::string_view isa_name(Isa isa);

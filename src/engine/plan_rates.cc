@@ -35,7 +35,7 @@ MachineRates MachineRates::guess(Isa isa, int threads) {
   if (isa == Isa::kScalar) int8 = 10e9, f32 = 8e9;
   if (isa == Isa::kAvxVnni) int8 = 200e9;
   if (isa == Isa::kAvx512) int8 = 400e9, f32 = 100e9;
-  if (isa == Isa::kAmx) int8 = 1500e9, f32 = 100e9;
+  if (isa == Isa::kAmx) int8 = 800e9, f32 = 100e9;
   return {.read = std::min(15e9 * threads, 60e9),
           .steady_read = std::min(10e9 * threads, 40e9),
           .int8_ops = int8 * threads,

@@ -424,7 +424,7 @@ std::string Plan::describe() const {
     const std::string stack = t.experts ? str_cat(t.experts->n_experts, ", ") : std::string();
     out += str_cat(where, "\t", name, "\t", t.w->name, "\t[", stack, t.w->n_out, ", ", t.w->n_in, "]\t",
                    gguf::type_name(t.w->type), "\t", isa_name(t.isa),
-                   t.isa == Isa::kAmx                ? " many, avx512 one|few\n"
+                   t.isa == Isa::kAmx                ? " from 9 rows on, avx512 below\n"
                    : t.kernels.few == t.kernels.many ? " one|many\n"
                                                      : " one|few|many\n");
   };

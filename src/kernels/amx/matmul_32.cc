@@ -12,37 +12,32 @@ namespace {
 
 constexpr int kBlockBytes = 512;  // Of 16 rows, one byte each.
 constexpr int kPerSuper = 8;
-constexpr int kPerBlock = 4;  // Products of two tiles of rows and two groups.
-constexpr int kMostBlocks =
-    2;  // In a step: with one the scales cost more, with four scratch leaves the first-level cache.
+constexpr int kPanelGroups = 2;
+constexpr int kPerJob = 4;  // Blocks whose products are scaled in one go.
 
 // The scales and minimums of the blocks of a super-block.
 struct Head {
   Line d[kPerSuper], m[kPerSuper];
 };
 
-// 16 rows of activations times some blocks of a group, yet to be scaled.
-struct Unit {
-  const Product* products;  // Those of the next block are kPerBlock further.
-  const Line* d;            // [block]
-  const Line* m;
+// Up to 4 blocks of a tile of rows times the groups of the panel, yet to be scaled.
+struct Job {
+  const Line* d[kPanelGroups];  // [block]
+  const Line* m[kPanelGroups];
   const float* da;    // [row][kPerSuper]
   const float* sums;  // Of the activations, likewise.
-  float* y;
+  float* y[kPanelGroups];
+  int n_blocks = 0;
 };
 
-constexpr int kMostUnits = 4;
-struct Job {
-  Unit units[kMostUnits];
-  int n = 0, n_blocks = 0;
-};
+constexpr int kTurns = 3;  // What belongs to a job is read until the next but one begins.
 
 struct Scratch {
-  Sums sums;
+  Sums<kPanelGroups> sums;
   alignas(64) int8_t bytes[kPanelGroups][kPerSuper][kBlockBytes];
-  Head heads[2][kPanelGroups];  // The last step of a super-block is scaled during the first of the next.
-  Product products[2][kMostBlocks * kPerBlock];  // Likewise from step to step.
-  alignas(64) float sums_of_32[2][2 * kTileRows][kPerSuper];
+  Head heads[kTurns][kPanelGroups];
+  Product products[2][kPerJob][kPanelGroups];
+  alignas(64) float sums_of_32[kTurns][kTileRows][kPerSuper];
 };
 static_assert(sizeof(Scratch) <= kMatmulScratchBytes);
 
@@ -59,89 +54,47 @@ STOKER_INLINE void expand(const uint8_t* lines, const uint8_t* header, int n_blo
     if constexpr (!kAsItLies<Type>) {
       Ints v[8];
       Type::decode(lines, v);
-      STOKER_UNROLL for (int i = 0; i < 8; ++i) store(out[j] + i * kLineBytes, with_sign<Type>(v[i]));
+      STOKER_UNROLL for (int i = 0; i < 8; ++i) {
+        store(out[j] + i * kLineBytes, Type::kOffset == 0 ? v[i] : _mm512_sub_epi8(v[i], bytes(Type::kOffset)));
+      }
     }
     lines += Type::kLines * kLineBytes;
     header += Type::kHeader;
   }
 }
 
-// acc = fma(d * da, f32(I), acc), or with a minimum, for the blocks in ascending order.
+// Rows [begin, end) of a job: acc = fma(d * da, f32(I), acc), or with a minimum, for its blocks in ascending order.
 template <bool kHasMin, int kBlocks>
-STOKER_INLINE void scale_unit(const Unit& u) {
-  Floats d[kBlocks];
-  [[maybe_unused]] Floats m[kBlocks];
-  STOKER_UNROLL for (int j = 0; j < kBlocks; ++j) {
-    d[j] = load_floats(u.d[j].lanes);
-    if constexpr (kHasMin) m[j] = load_floats(u.m[j].lanes);
-  }
-  STOKER_UNROLL for (int row = 0; row < kTileRows; ++row) {
-    float* y = u.y + row * 16;
-    Floats acc = load_floats(y);
+STOKER_INLINE void scale_rows(const Job& job, const Product (&products)[kPerJob][kPanelGroups], int begin, int end) {
+  Floats d[kPanelGroups][kBlocks];
+  [[maybe_unused]] Floats m[kPanelGroups][kBlocks];
+  STOKER_UNROLL for (int g = 0; g < kPanelGroups; ++g) {
     STOKER_UNROLL for (int j = 0; j < kBlocks; ++j) {
-      const Floats da = floats(u.da[row * kPerSuper + j]);
-      const Floats total = to_floats(load(u.products[j * kPerBlock].sums[row]));
-      if constexpr (kHasMin) {
-        const Floats s = floats(u.sums[row * kPerSuper + j]);
-        acc = fma(da, fma(d[j], total, mul(m[j], s)), acc);
-      } else {
-        acc = fma(mul(d[j], da), total, acc);
+      d[g][j] = load_floats(job.d[g][j].lanes);
+      if constexpr (kHasMin) m[g][j] = load_floats(job.m[g][j].lanes);
+    }
+  }
+  STOKER_UNROLL for (int row = begin; row < end; ++row) {
+    Floats acc[kPanelGroups];
+    STOKER_UNROLL for (int g = 0; g < kPanelGroups; ++g) acc[g] = load_floats(job.y[g] + row * 16);
+    STOKER_UNROLL for (int j = 0; j < kBlocks; ++j) {
+      const Floats da = floats(job.da[row * kPerSuper + j]);
+      STOKER_UNROLL for (int g = 0; g < kPanelGroups; ++g) {
+        const Floats total = to_floats(load(products[j][g].sums[row]));
+        if constexpr (kHasMin) {
+          const Floats s = floats(job.sums[row * kPerSuper + j]);
+          acc[g] = fma(da, fma(d[g][j], total, mul(m[g][j], s)), acc[g]);
+        } else {
+          acc[g] = fma(mul(d[g][j], da), total, acc[g]);
+        }
       }
     }
-    store(y, acc);
+    STOKER_UNROLL for (int g = 0; g < kPanelGroups; ++g) store(job.y[g] + row * 16, acc[g]);
   }
 }
 
-template <bool kHasMin>
-STOKER_INLINE void scale_units(const Job& job, int begin, int end) {
-  for (int i = begin; i < end && i < job.n; ++i) {
-    if (job.n_blocks == 2) {
-      scale_unit<kHasMin, 2>(job.units[i]);
-    } else {
-      scale_unit<kHasMin, 1>(job.units[i]);
-    }
-  }
-}
-
-// Block 0; block j is 32 bytes further in the rows and kBlockBytes in the weights.
-struct Operands {
-  const int8_t* rows[2];
-  const int8_t* weights[2];
-  const int8_t* next;  // Rows to fetch meanwhile.
-};
-
-// products[kPerBlock j + 2 a + b] = tile a of the rows times group b, block j, while `before` is scaled.
-template <bool kHasMin, int kRows, int kGroups, int kBlocks>
-STOKER_INLINE void multiply(const Operands& x, Product* products, const Job& before) {
-  STOKER_UNROLL for (int j = 0; j < kBlocks; ++j) {
-    tile_zero<0>();
-    tile_load<4>(x.rows[0] + j * 32, kActivations);
-    tile_load<6>(x.weights[0] + j * kBlockBytes, kLineBytes);
-    tile_dpbssd<0, 4, 6>();
-    if constexpr (kGroups == 2) {
-      tile_zero<1>();
-      tile_load<7>(x.weights[1] + j * kBlockBytes, kLineBytes);
-      tile_dpbssd<1, 4, 7>();
-    }
-    if constexpr (kRows == 2) {
-      tile_zero<2>();
-      tile_load<5>(x.rows[1] + j * 32, kActivations);
-      tile_dpbssd<2, 5, 6>();
-    }
-    if constexpr (kRows == 2 && kGroups == 2) {
-      tile_zero<3>();
-      tile_dpbssd<3, 5, 7>();
-    }
-    prefetch_near<16>(x.next + j * 16 * kLineBytes);
-    scale_units<kHasMin>(before, kMostUnits * j / kBlocks, kMostUnits * (j + 1) / kBlocks);
-    tile_store<0>(products[j * kPerBlock + 0].sums, kLineBytes);
-    if constexpr (kGroups == 2) tile_store<1>(products[j * kPerBlock + 1].sums, kLineBytes);
-    if constexpr (kRows == 2) tile_store<2>(products[j * kPerBlock + 2].sums, kLineBytes);
-    if constexpr (kRows == 2 && kGroups == 2) tile_store<3>(products[j * kPerBlock + 3].sums, kLineBytes);
-  }
-}
-
-template <class Type>
+// kFull: all tiles have 16 rows.
+template <class Type, bool kFull>
 class Pass {
  public:
   STOKER_INLINE Pass(const MatmulArgs& args, int64_t group, int n_groups, const RowTiles& tiles)
@@ -153,21 +106,23 @@ class Pass {
         tiles_(tiles) {}
 
   STOKER_INLINE void run() {
-    z_.sums.clear(n_groups_, tiles_);
+    z_.sums.clear(kPanelGroups, tiles_);
     for (s_ = 0; s_ * kPerSuper < args_.k / 32; ++s_) {
-      for (int g = 0; g < n_groups_; ++g) expand<Type>(lines(g), run_of(g, s_), n_blocks(), z_.bytes[g], head(g));
-      ahead_ = {
-          {run_of(0, s_ + 1), run_of(n_groups_ - 1, s_ + 1)}, n_groups_, kRunLines, kRunLines * 2 / tiles_.count() + 1};
-      int64_t tile = 0;
-      for (; tile + 2 <= tiles_.count(); tile += 2) rows_step<2>(tile);
-      if (tile < tiles_.count()) rows_step<1>(tile);
+      turn_ = next_turn(turn_);
+      for (int g = 0; g < n_groups_; ++g) {
+        expand<Type>(lines(g), run_of(g, s_), n_blocks(), z_.bytes[g], z_.heads[turn_][g]);
+      }
+      ahead_ = {run_of(0, s_ + 1), args_.group_bytes, n_groups_, kRunLines, kRunLines / tiles_.count() + 1};
+      for (int64_t tile = 0; tile < tiles_.count(); ++tile) row_tile(tile);
     }
-    scale_units<Type::kHasMin>(jobs_[n_ % 2], 0, kMostUnits);
+    drain();
     z_.sums.write(args_, group_, n_groups_, tiles_);
   }
 
  private:
   static constexpr int64_t kRunLines = kPerSuper * Type::kLines + kPerSuper * Type::kHeader / kLineBytes;
+
+  static int next_turn(int turn) { return turn == kTurns - 1 ? 0 : turn + 1; }
 
   // Blocks of this super-block; the last one may have fewer than 8.
   STOKER_INLINE int n_blocks() const {
@@ -182,54 +137,103 @@ class Pass {
   STOKER_INLINE const uint8_t* lines(int g) const {
     return run_of(g, s_) + (n_blocks() * Type::kHeader + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
-  STOKER_INLINE Head& head(int g) { return z_.heads[s_ % 2][g]; }
   STOKER_INLINE const int8_t* weights(int g) const {
     return kAsItLies<Type> ? reinterpret_cast<const int8_t*>(lines(g)) : z_.bytes[g][0];
   }
   STOKER_INLINE int64_t at(int64_t tile) const { return s_ * x_.n + tiles_.row(tile); }
+  // A panel of one group has that twice; the sums of the second are not written.
+  STOKER_INLINE int second() const { return n_groups_ - 1; }
 
-  template <int kRows>
-  STOKER_INLINE void rows_step(int64_t tile) {
+  STOKER_INLINE void row_tile(int64_t tile) {
     ahead_.step();
-    ++pairs_;
     if constexpr (Type::kHasMin) {
-      for (int a = 0; a < kRows; ++a) {
-        const int16_t* from = x_.sums32 + at(tile + a) * kPerSuper;
-        STOKER_UNROLL for (int i = 0; i < kTileRows; ++i) {
-          eight_floats(from + i * kPerSuper, z_.sums_of_32[pairs_ % 2][a * kTileRows + i]);
-        }
-      }
+      sums_turn_ = next_turn(sums_turn_);
+      const int16_t* from = x_.sums32 + at(tile) * kPerSuper;
+      for (int i = 0; i < tiles_.rows(); ++i) eight_floats(from + i * kPerSuper, z_.sums_of_32[sums_turn_][i]);
     }
-    int j = 0;
-    if (n_groups_ == 2) {
-      for (; j + 2 <= n_blocks(); j += 2) blocks_step<kRows, 2, 2>(tile, j);
-      if (j < n_blocks()) blocks_step<kRows, 2, 1>(tile, j);
+    for (int j = 0; j < n_blocks(); j += kPerJob) job(tile, j);
+  }
+
+  // Blocks j ... j + 3, as far as there are so many. Products are stored one block late, and the job before is scaled
+  // from block 1 of this one to block 0 of the next.
+  STOKER_INLINE void job(int64_t tile, int first) {
+    const int8_t* x = x_.q32 + at(tile) * kActivations + first * 32;
+    const int8_t* w[kPanelGroups] = {weights(0) + first * kBlockBytes, weights(second()) + first * kBlockBytes};
+    const int8_t* next = x_.q32 + (at(tile) + kTileRows) * kActivations + first * (kTileRows * 32);
+    const int n = n_blocks() - first < kPerJob ? n_blocks() - first : kPerJob;
+    const int parity = static_cast<int>(n_jobs_ % 2);
+    Product(&now)[kPerJob][kPanelGroups] = z_.products[parity];
+    Product(&before)[kPerJob][kPanelGroups] = z_.products[1 - parity];
+    block<0>(x, w, next, n, before[kPerJob - 1]);
+    scale_quarter(jobs_[parity], now, 3);
+    jobs_[parity] = job_of(tile, first, n);
+    block<1>(x, w, next, n, now[0]);
+    scale_quarter(jobs_[1 - parity], before, 0);
+    block<2>(x, w, next, n, now[1]);
+    scale_quarter(jobs_[1 - parity], before, 1);
+    block<3>(x, w, next, n, now[2]);
+    scale_quarter(jobs_[1 - parity], before, 2);
+    ++n_jobs_;
+  }
+
+  // Adds up block j, if there is one, and stores the block before.
+  template <int j>
+  STOKER_INLINE void block(const int8_t* x, const int8_t* const (&w)[kPanelGroups], const int8_t* next, int n,
+                           Product (&before)[kPanelGroups]) {
+    constexpr int kC = j % 2 * 2, kOther = 2 - kC;
+    if (j < n) {
+      tile_zero<kC>();
+      tile_zero<kC + 1>();
+      tile_load<4>(x + j * 32, kActivations);
+      tile_load<6>(w[0] + j * kBlockBytes, kLineBytes);
+      tile_dpbssd<kC, 4, 6>();
+      tile_load<7>(w[1] + j * kBlockBytes, kLineBytes);
+      tile_dpbssd<kC + 1, 4, 7>();
+    }
+    tile_store<kOther>(before[0].sums, kLineBytes);
+    tile_store<kOther + 1>(before[1].sums, kLineBytes);
+    if constexpr (kFull) prefetch_near<8>(next + j * 8 * kLineBytes);
+  }
+
+  STOKER_INLINE Job job_of(int64_t tile, int first, int n) {
+    const Head(&heads)[kPanelGroups] = z_.heads[turn_];
+    return {{&heads[0].d[first], &heads[second()].d[first]}, {&heads[0].m[first], &heads[second()].m[first]},
+            x_.d32 + at(tile) * kPerSuper + first,           z_.sums_of_32[sums_turn_][0] + first,
+            {z_.sums.of(0, tile), z_.sums.of(1, tile)},      n};
+  }
+
+  STOKER_INLINE void scale_quarter(const Job& job, const Product (&products)[kPerJob][kPanelGroups], int quarter) {
+    switch (job.n_blocks) {
+      case 4:
+        return scale_blocks<4>(job, products, quarter);
+      case 3:
+        return scale_blocks<3>(job, products, quarter);
+      case 2:
+        return scale_blocks<2>(job, products, quarter);
+      case 1:
+        return scale_blocks<1>(job, products, quarter);
+      default:
+        return;
+    }
+  }
+  template <int kBlocks>
+  STOKER_INLINE void scale_blocks(const Job& job, const Product (&products)[kPerJob][kPanelGroups], int quarter) {
+    if constexpr (kFull && kBlocks == kPerJob) {
+      scale_rows<Type::kHasMin, kBlocks>(job, products, 4 * quarter, 4 * quarter + 4);
     } else {
-      for (; j < n_blocks(); ++j) blocks_step<kRows, 1, 1>(tile, j);
+      for (int row = 4 * quarter; row < 4 * quarter + 4 && row < tiles_.rows(); ++row) {
+        scale_rows<Type::kHasMin, kBlocks>(job, products, row, row + 1);
+      }
     }
   }
 
-  template <int kRows, int kGroups, int kBlocks>
-  STOKER_INLINE void blocks_step(int64_t tile, int j) {
-    const Job& before = jobs_[n_ % 2];
-    ++n_;
-    Product* out = z_.products[n_ % 2];
-    const int8_t* rows[2] = {x_.q32 + at(tile) * kActivations + j * 32,
-                             x_.q32 + at(tile + kRows - 1) * kActivations + j * 32};
-    const int8_t* next = x_.q32 + (at(tile) + 2 * kTileRows) * kActivations + j * 16 * kLineBytes;
-    multiply<Type::kHasMin, kRows, kGroups, kBlocks>(
-        {{rows[0], rows[1]}, {weights(0) + j * kBlockBytes, weights(kGroups - 1) + j * kBlockBytes}, next}, out,
-        before);
-    Job& job = jobs_[n_ % 2];
-    job.n = 0;
-    job.n_blocks = kBlocks;
-    STOKER_UNROLL for (int a = 0; a < kRows; ++a) {
-      const float* da = x_.d32 + at(tile + a) * kPerSuper + j;
-      const float* sums = z_.sums_of_32[pairs_ % 2][a * kTileRows] + j;
-      STOKER_UNROLL for (int g = 0; g < kGroups; ++g) {
-        job.units[job.n++] = {&out[2 * a + g], &head(g).d[j], &head(g).m[j], da, sums, z_.sums.of(g, tile + a)};
-      }
-    }
+  // What the last two jobs left: the last block of the last one is still in its tiles.
+  STOKER_INLINE void drain() {
+    const int last = static_cast<int>((n_jobs_ - 1) % 2);
+    scale_quarter(jobs_[1 - last], z_.products[1 - last], 3);
+    tile_store<2>(z_.products[last][kPerJob - 1][0].sums, kLineBytes);
+    tile_store<3>(z_.products[last][kPerJob - 1][1].sums, kLineBytes);
+    for (int quarter = 0; quarter < 4; ++quarter) scale_quarter(jobs_[last], z_.products[last], quarter);
   }
 
   const MatmulArgs& args_;
@@ -239,32 +243,49 @@ class Pass {
   const int n_groups_;
   const RowTiles tiles_;
   int64_t s_ = 0;
-  int64_t pairs_ = 0;  // Of tiles, so far.
-  int64_t n_ = 0;      // Steps so far.
-  Job jobs_[2];        // What step n left is jobs_[n % 2].
-  Ahead ahead_{};
+  int64_t n_jobs_ = 0;
+  int turn_ = 0, sums_turn_ = 0;
+  Job jobs_[2];  // Job n is jobs_[n % 2].
+  Ahead ahead_;
 };
 
-template <class Type, const MatmulKernels& kFew>
-void many_rows(const MatmulArgs& args) noexcept {
+template <class Type, bool kFull>
+void multiply(const MatmulArgs& args) noexcept {
+  const int64_t n = args.row_end - args.row_begin;
   TileConfig config;
   for (int i = 0; i < 8; ++i) config.rows[i] = 16, config.row_bytes[i] = 64;
-  config.row_bytes[4] = config.row_bytes[5] = 32;  // Activations
-  config.rows[6] = config.rows[7] = 8;             // Weights
-  for_panels(
-      args, config, kFew.many, [&](int64_t group, int n_groups, const RowTiles& tiles) __attribute__((always_inline)) {
-        Pass<Type>(args, group, n_groups, tiles).run();
-      });
+  config.row_bytes[4] = 32;             // Activations
+  config.rows[6] = config.rows[7] = 8;  // Weights
+  if constexpr (!kFull) {
+    for (int i = 0; i < 5; ++i) config.rows[i] = static_cast<uint8_t>(n);
+  }
+  tile_config(config);
+  for_panels<kPanelGroups>(
+      args, [&](int64_t group, int n_groups, const RowTiles& tiles)
+                __attribute__((always_inline)) { Pass<Type, kFull>(args, group, n_groups, tiles).run(); });
+  tile_release();
+}
+
+template <class Type, const MatmulKernels& kOther>
+void few_rows(const MatmulArgs& args) noexcept {
+  const int64_t n = args.row_end - args.row_begin;
+  if (n < kLeastRows || n == kTileRows) return kOther.few(args);
+  multiply<Type, false>(args);
+}
+template <class Type, const MatmulKernels& kOther>
+void many_rows(const MatmulArgs& args) noexcept {
+  if (args.row_end - args.row_begin < kTileRows) return few_rows<Type, kOther>(args);
+  multiply<Type, true>(args);
 }
 
 }  // namespace
 
-const MatmulFn kManyQ4_0 = many_rows<Q4_0, avx512::kMatmulQ4_0>;
-const MatmulFn kManyQ4_1 = many_rows<Q4_1, avx512::kMatmulQ4_1>;
-const MatmulFn kManyQ5_0 = many_rows<Q5_0, avx512::kMatmulQ5_0>;
-const MatmulFn kManyQ5_1 = many_rows<Q5_1, avx512::kMatmulQ5_1>;
-const MatmulFn kManyQ8_0 = many_rows<Q8_0, avx512::kMatmulQ8_0>;
-const MatmulFn kManyIq4Nl = many_rows<Iq4Nl, avx512::kMatmulIq4Nl>;
-const MatmulFn kManyMxfp4 = many_rows<Mxfp4, avx512::kMatmulMxfp4>;
+const TileKernels kQ4_0 = {few_rows<Q4_0, avx512::kMatmulQ4_0>, many_rows<Q4_0, avx512::kMatmulQ4_0>};
+const TileKernels kQ4_1 = {few_rows<Q4_1, avx512::kMatmulQ4_1>, many_rows<Q4_1, avx512::kMatmulQ4_1>};
+const TileKernels kQ5_0 = {few_rows<Q5_0, avx512::kMatmulQ5_0>, many_rows<Q5_0, avx512::kMatmulQ5_0>};
+const TileKernels kQ5_1 = {few_rows<Q5_1, avx512::kMatmulQ5_1>, many_rows<Q5_1, avx512::kMatmulQ5_1>};
+const TileKernels kQ8_0 = {few_rows<Q8_0, avx512::kMatmulQ8_0>, many_rows<Q8_0, avx512::kMatmulQ8_0>};
+const TileKernels kIq4Nl = {few_rows<Iq4Nl, avx512::kMatmulIq4Nl>, many_rows<Iq4Nl, avx512::kMatmulIq4Nl>};
+const TileKernels kMxfp4 = {few_rows<Mxfp4, avx512::kMatmulMxfp4>, many_rows<Mxfp4, avx512::kMatmulMxfp4>};
 
 }  // namespace stoker::kernels::amx

@@ -2,6 +2,9 @@
 // lines of a group as R16 has them or as they are decoded, and the products (C) have activations as rows and the 16
 // rows of the group as lanes. Sums of floats wait in scratch, one line per row of activations and group, while the
 // super-blocks pass.
+//
+// Tiles 0, 1 and 2, 3 are two sets of products that take turns: while one adds up, the other, finished, is stored, and
+// what was stored before that is scaled. So no instruction waits for the one before it.
 #pragma once
 
 #include "kernels/amx/tiles.h"
@@ -13,9 +16,9 @@ namespace {
 using namespace avx512;  // NOLINT(google-build-using-namespace): all vectors here are of that set.
 
 constexpr int kTileRows = 16;          // Rows of activations in a tile.
-constexpr int kPanelGroups = 2;        // Groups that share a pass over the activations.
-constexpr int64_t kMostRows = 1024;    // In such a pass: their sums take half of scratch.
 constexpr int64_t kActivations = 256;  // Bytes from one row of activations to the next.
+constexpr int64_t kSumLines = 2048;    // In scratch: half of it.
+constexpr int64_t kLeastRows = 9;      // Fewer are as fast with AVX-512, and so are 16 of 32-blocks (docs/kernels.md).
 
 struct alignas(64) Product {
   int32_t sums[kTileRows][16];
@@ -24,20 +27,23 @@ struct alignas(64) Line {
   float lanes[16];
 };
 
-/// Rows [begin, begin + n) of the activations, n >= 16, as tiles. The last one overlaps the one before where n is no
-/// multiple of 16: the same rows are computed twice, to the same bits.
+/// Rows [begin, begin + n) of the activations as tiles. Where n is no multiple of 16 the last one overlaps the one
+/// before: the same rows are computed twice, to the same bits. Less than 16 rows are one tile of so many.
 struct RowTiles {
   int64_t begin, n;
   STOKER_INLINE int64_t count() const { return (n + kTileRows - 1) / kTileRows; }
+  STOKER_INLINE int rows() const { return n < kTileRows ? static_cast<int>(n) : kTileRows; }
   STOKER_INLINE int64_t row(int64_t tile) const {
     const int64_t at = tile * kTileRows;
-    return begin + (at < n - kTileRows ? at : n - kTileRows);
+    return begin + (at < n - kTileRows ? at : n - rows());
   }
 };
 
-/// The sums of a pass.
+/// The sums of a pass: of `kGroups` groups that share it.
+template <int kGroups>
 struct Sums {
-  Line lines[kPanelGroups][kMostRows];
+  static constexpr int64_t kMostRows = kSumLines / kGroups;
+  Line lines[kGroups][kMostRows];
 
   STOKER_INLINE void clear(int n_groups, const RowTiles& tiles) {
     for (int g = 0; g < n_groups; ++g) {
@@ -47,7 +53,7 @@ struct Sums {
   STOKER_INLINE float* of(int group, int64_t tile) { return lines[group][tile * kTileRows].lanes; }
   STOKER_INLINE void write(const MatmulArgs& args, int64_t group, int n_groups, const RowTiles& tiles) const {
     for (int64_t tile = 0; tile < tiles.count(); ++tile) {
-      for (int i = 0; i < kTileRows; ++i) {
+      for (int i = 0; i < tiles.rows(); ++i) {
         float* y = args.y + (tiles.row(tile) + i) * args.y_stride + group * 16;
         for (int g = 0; g < n_groups; ++g) store(y + g * 16, load_floats(lines[g][tile * kTileRows + i].lanes));
       }
@@ -63,40 +69,34 @@ STOKER_INLINE void prefetch_near(const int8_t* p) {
 
 /// Fetches the weights of the next super-block of all groups of a panel, evenly spread over the steps of this one.
 struct Ahead {
-  const uint8_t* from[kPanelGroups];
-  int n_groups;
-  int64_t n_lines, per_step, done = 0;
+  const uint8_t* from = nullptr;
+  int64_t group_bytes = 0;
+  int n_groups = 0;
+  int64_t n_lines = 0, per_step = 0, done = 0;
 
   STOKER_INLINE void step() {
     const int64_t end = done + per_step < n_lines ? done + per_step : n_lines;
-    for (; done < end; ++done) {
-      for (int g = 0; g < n_groups; ++g) prefetch(from[g] + done * kLineBytes);
+    for (int g = 0; g < n_groups; ++g) {
+      for (int64_t i = done; i < end; ++i) prefetch(from + g * group_bytes + i * kLineBytes);
     }
+    done = end;
   }
 };
 
-/// Calls pass(group, n_groups, tiles) for panels of groups and for rows, so many at a time that the sums fit; `few`
-/// gets what is less than a tile.
-template <class Pass>
-STOKER_INLINE void for_panels(const MatmulArgs& args, const TileConfig& config, MatmulFn few, Pass pass) {
+/// Calls pass(group, n_groups, tiles) for panels of up to kGroups groups and for rows, so many at a time that the sums
+/// fit.
+template <int kGroups, class Pass>
+STOKER_INLINE void for_panels(const MatmulArgs& args, Pass pass) {
   const int64_t n = args.row_end - args.row_begin;
-  if (n < kTileRows) return few(args);
-  const int64_t n_passes = (n + kMostRows - 1) / kMostRows;
-  tile_config(config);
-  for (int64_t group = args.group_begin; group < args.group_end; group += kPanelGroups) {
-    const int n_groups = group + kPanelGroups <= args.group_end ? kPanelGroups : 1;
+  const int64_t most = Sums<kGroups>::kMostRows, n_passes = (n + most - 1) / most;
+  for (int64_t group = args.group_begin; group < args.group_end; group += kGroups) {
+    const int64_t left = args.group_end - group;
+    const int n_groups = left < kGroups ? static_cast<int>(left) : kGroups;
     for (int64_t i = 0; i < n_passes; ++i) {
       const int64_t begin = args.row_begin + n * i / n_passes, end = args.row_begin + n * (i + 1) / n_passes;
       pass(group, n_groups, RowTiles{begin, end - begin});
     }
   }
-  tile_release();
-}
-
-// Weights as signed bytes.
-template <class Type>
-STOKER_INLINE Ints with_sign(Ints v) {
-  return Type::kOffset == 0 ? v : _mm512_sub_epi8(v, bytes(Type::kOffset));
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
-// The matrix products of this instruction set: many rows of the types of integers. All else is that of AVX-512.
+// The matrix products of this instruction set: several rows of the types of integers. All else is that of AVX-512.
 #pragma once
 
 #include "kernels/args.h"
 
 namespace stoker::kernels::amx {
 
-extern const MatmulFn kManyQ4_0, kManyQ4_1, kManyQ5_0, kManyQ5_1, kManyQ8_0, kManyIq4Nl, kManyMxfp4;
-extern const MatmulFn kManyQ2K, kManyQ3K, kManyQ4K, kManyQ5K, kManyQ6K, kManyIq4Xs;
+struct TileKernels {
+  MatmulFn few, many;
+};
+extern const TileKernels kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kIq4Nl, kMxfp4;
+extern const TileKernels kQ2K, kQ3K, kQ4K, kQ5K, kQ6K, kIq4Xs;
 
 }  // namespace stoker::kernels::amx
