@@ -106,3 +106,14 @@ class Refusals(TestCase):
         done = stoker("rerank", "-m", model("bert-rank"), "-q", "a", "b", "--memory", "25M")
         self.assertEqual(done.code, 1, done)
         self.assertIn("weights", done.err)
+
+
+class Inspect(TestCase):
+    def test_says_what_it_gives(self):
+        for name in ("bert-rank", "qwen3-rank"):
+            self.assertIn("gives          scores of documents for a query", self.ok("inspect", model(name)).out)
+            self.ok("plan", model(name), "--no-measure")
+        self.refused(1, ["pooling_type rank", "stoker rerank"], "embed", "-m", model("qwen3-rank"), "a")
+
+    def test_a_decoder_that_ranks_continues_texts_all_the_same(self):
+        self.ok("run", "-m", model("qwen3-rank"), "-p", "the", "-n", 2)

@@ -3,7 +3,7 @@ import os
 import resource
 import signal
 
-from harness import FAULTY_DISK, TestCase, model, stoker
+from harness import FAULTY_DISK, TestCase, instruction_sets, model, stoker
 
 PROMPT = "the cat and the other thing that sat there in the " * 5
 # A kind of state each: heads, latents with an indexer, recurrences, windows and compressed rows.
@@ -60,6 +60,26 @@ class States(TestCase):
             other = "f32" if kv == "f16" else "f16"
             words = [str(state), f"in {kv}", f"this run in {other}", "--kv-type"]
             self.refused(2, words, "run", "-m", model("llama"), "--load-state", state, "--kv-type", other)
+
+    def test_other_instruction_sets_and_threads(self):
+        state = self.folder / "state"
+        for name, kv in (("llama", "f16"), ("llama", "bf16"), ("glm-dsa", "bf16"), ("qwen3next", "q8_0")):
+            args = "--kv-type", kv, "-n", 4
+            want, states = None, set()
+            for isa in instruction_sets():
+                self.run_of(name, "-p", PROMPT, *args, "--threads", 1, "--save-state", state, env={"STOKER_ISA": isa})
+                states.add(state.read_bytes())
+                done = self.run_of(name, "--load-state", state, *args, "--threads", 2, "--threads-exact", env={"STOKER_ISA": "scalar"})
+                want = want or done.digest()
+                self.assertEqual(done.digest(), want, (name, kv, isa))
+            self.assertEqual(len(states), 1, (name, kv))  # every byte is the same
+
+    def test_streamed_experts(self):
+        state = self.folder / "state"
+        whole = self.run_of("mixtral", "-p", PROMPT, "-n", 8).json()["tokens"]
+        self.run_of("mixtral", "-p", PROMPT, "-n", 4, "--expert-cache", "1M", "--save-state", state)
+        for args in ((), ("--expert-cache", "1M")):
+            self.assertEqual(self.run_of("mixtral", "--load-state", state, "-n", 4, *args).json()["tokens"], whole[4:])
 
 
 class Refusals(TestCase):
