@@ -39,11 +39,12 @@ TINY_CONTEXT = 256  # at least
 N_TINY_TOP = 5
 PROMPT, N_GREEDY = "The capital of France is", 8
 # llama.cpp wants experts in all layers; has switched off the window of Phi-3; has other norms and weights than the
-# original Phi-3.5-MoE; divides MiniCPM's logits by what the original multiplies them with, where files have no key; takes
-# no notice of the epsilon of Qwen2-VL's norms; has one rule for the groups of DeepSeek V2 and V3, and does not read
-# Kimi K2's bounds of YaRN; has one size of Llama 4's chunks, and ends where a file switches them off; has one window of SmallThinker, whatever files say; does
-# not read Laguna's keys of YaRN, nor the sizes of Gemma 3n.
-PEER_LACKS = {"llama4-chunks", "llama4-whole", "ernie4_5-moe-step", "phi3-window", "phimoe", "gemma3n", "smallthinker-window", "laguna-original", "minicpm-defaults", "qwen2vl", "deepseek2-original"}
+# original Phi-3.5-MoE; divides MiniCPM's logits by what the original multiplies them with, where files have no key;
+# takes no notice of the epsilon of Qwen2-VL's norms; has one rule for the groups of DeepSeek V2 and V3, and does not
+# read Kimi K2's bounds of YaRN; has one size of Llama 4's chunks, and ends where a file switches them off; has one
+# window of SmallThinker, whatever files say; does not read Laguna's keys of YaRN, nor the sizes of Gemma 3n; leaves
+# the attention out of layers without a feed-forward block.
+PEER_LACKS = {"llama4-chunks", "llama4-whole", "ernie4_5-moe-step", "phi3-window", "phimoe", "deci-attention", "gemma3n", "smallthinker-window", "laguna-original", "minicpm-defaults", "qwen2vl", "deepseek2-original"}
 CANDIDATES = 200  # token lists, of which the one whose closest routing decision is widest is taken: no near-ties
 
 

@@ -48,6 +48,7 @@ class Family:
     rope_switch: bool = False  # a key says whether there is any rotation
     indexer: str = ""  # of latent attention: queries see what one chooses, whose heads turn such pairs
     gemma4: bool = False  # its layers are in a file of their own
+    missing_parts: bool = False  # of layers: attention, or a matrix is in its place; a feed-forward block
     gemma3n: bool = False  # so are these
     deepseek4: bool = False  # all of it is
     one_block: bool = False  # a layer is a recurrence, attention, or a feed-forward block
@@ -335,6 +336,7 @@ FAMILIES = {
     "bloom": Family(
         layer_norm=True, gated=False, activation="gelu", alibi_layers=-1, embedding_norm="token_embd_norm"
     ),
+    "deci": Family(rope="neighbours", missing_parts=True),
     "jais": Family(layer_norm=True, alibi_layers=-1, alibi_key=True, inverse_scale=True),
     "jais2": Family(layer_norm=True, gated=False, activation="relu2"),
     "maincoder": Family(rope="neighbours", qk_norm="late"),

@@ -262,7 +262,19 @@ class Model(FeedForward):
         h = x / np.sqrt(np.mean(x * x, -1, keepdims=True) + self.eps) * self.file.tensor(block + "ffn_norm")
         return x + self.feed_forward(h, layer)
 
+    def present_parts(self, x, layer, positions):
+        block = f"blk.{layer}."
+        if self.n_heads[layer]:
+            h = self.norm(x, block + "attn_norm")
+            linear = self.n_kv_heads[layer] == 0
+            x = x + (self.file.linear(h, block + "attn_output") if linear else self.attention(h, layer, positions))
+        if block + "ffn_down.weight" in self.file.tensors:
+            x = x + self.feed_forward(self.norm(x, block + "ffn_norm"), layer)
+        return x
+
     def layer(self, x, layer, positions):
+        if self.family.missing_parts:
+            return self.present_parts(x, layer, positions)
         if self.family.one_block:
             return self.only_block(x, layer, positions)
         if self.family.beside:

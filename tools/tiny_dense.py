@@ -1,4 +1,5 @@
 """Tiny models whose layers all have attention and a dense feed-forward block."""
+from tiny_deci import Deci
 from tiny_gemma3n import Gemma3n
 from tiny_gemma4 import Gemma4
 from tiny_shapes import (
@@ -228,6 +229,15 @@ DENSE = {
         keys={"attention.max_alibi_bias": 8.0},
     ),
     "jais2": plain_mlp("jais2", tied=False),
+    # Attention, a matrix in its place, neither; the last two layers have no keys. Then attention alone.
+    "deci": Shape(
+        "deci",
+        n_layers=6,
+        deci=Deci(((6, 2, 160), (6, 0, 96), (0, 0, 160), (6, 6, 96), (0, 0, 0), (6, 0, 160))),
+        vectors=LLAMA3_FACTORS,
+        tied=False,
+    ),
+    "deci-attention": Shape("deci", n_layers=3, deci=Deci(((6, 2, 160), (6, 3, 0), (6, 2, 96)))),
     "maincoder": Shape("maincoder", head_dim=24, qk_norm="head"),
     "olmo": Shape("olmo", layer_norm=True, pre_norms=False, output_norm="", keys={"attention.clamp_kqv": 1.0}),
     "olmo-free": Shape("olmo", layer_norm=True, pre_norms=False, output_norm="", tied=False),

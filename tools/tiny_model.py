@@ -18,6 +18,7 @@ import sys
 
 import gguf
 
+from tiny_deci import DeciWriter
 from tiny_deepseek4 import DeepSeek4Writer
 from tiny_dense import DENSE
 from tiny_encoders import ENCODERS, EncoderWriter
@@ -56,7 +57,7 @@ def make(name, folder):
     partial = folder / f".{name}.{os.getpid()}.partial"
     try:
         shape = RERANKERS[name].shape if name in RERANKERS else (MODELS | ENCODERS)[name]
-        writers = (Gemma3nWriter, shape.gemma3n), (Gemma4Writer, shape.gemma4)
+        writers = (DeciWriter, shape.deci), (Gemma3nWriter, shape.gemma3n), (Gemma4Writer, shape.gemma4)
         writers += (DeepSeek4Writer, shape.deepseek4), (KimiK3Writer, shape.kimi_k3)
         of_arch = {"nemotron_h": NemotronHWriter, "nemotron_h_moe": NemotronHWriter, "falcon-h1": FalconH1Writer}
         writer = next((writer for writer, spec in writers if spec), of_arch.get(shape.arch, ModelWriter))

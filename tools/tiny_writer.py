@@ -134,6 +134,7 @@ class Shape:
     gate_gain: float = 1.0
     experts: Experts | None = None
     latent: Latent | None = None
+    deci: "tiny_deci.Deci | None" = None
     gemma3n: "tiny_gemma3n.Gemma3n | None" = None
     gemma4: "tiny_gemma4.Gemma4 | None" = None
     kimi_k3: "tiny_kimi_k3.KimiK3 | None" = None

@@ -62,6 +62,11 @@ constexpr SynthKey kGemma3nE4B[] = {{"altup.num_inputs", 4},
 constexpr SynthKey kTinyGemma3n[] = {
     {"altup.num_inputs", 4}, {"attention.sliding_window", 128}, {"embedding_length_per_layer_input", 32}};
 
+constexpr int64_t kTinyDeciHeads[] = {4, 4, 0, 4}, kTinyDeciKv[] = {2, 0, 0, 2}, kTinyDeciFf[] = {512, 512, 256, 0};
+constexpr SynthKey kTinyDeci[] = {{"attention.head_count", kTinyDeciHeads},
+                                  {"attention.head_count_kv", kTinyDeciKv},
+                                  {"feed_forward_length", kTinyDeciFf}};
+
 constexpr SynthShape kPublished[] = {
     {"smollm2-135m", "llama", "smollm", 49152, 30, 576, 1536, 9, 3, 64, k8K, 1e5, 1e-5},
     {"smollm2-360m", "llama", "smollm", 49152, 32, 960, 2560, 15, 5, 64, k8K, 1e5, 1e-5},
@@ -148,6 +153,7 @@ constexpr SynthShape kPublished[] = {
 };
 
 constexpr SynthShape kTiny[] = {
+    {"tiny-deci", "deci", "gpt-2", 512, 4, 256, 512, 4, 2, 64, k4K, 1e4, 1e-5, kTinyDeci},
     {"tiny-gemma3n", "gemma3n", "gpt-2", 512, 5, 256, 512, 4, 2, 64, k4K, 1e4, 1e-6, kTinyGemma3n},
     {"tiny-bloom", "bloom", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-5, {}, kPlainMlpBiases},
     {"tiny-jais", "jais", "gpt-2", 512, 2, 256, 512, 4, 4, 64, k4K, 1e4, 1e-5, kMaxBias, kMlpBiases},

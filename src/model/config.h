@@ -94,6 +94,7 @@ struct ModelConfig {
   float mix_eps = 0;       ///< hyper_connection.epsilon
   // Of layers with a state of fixed size in place of attention.
   PerLayer recurrent_layers;       ///< attention.recurrent_layers: 1 where it is so; empty: by the interval.
+  PerLayer linear_layers;          ///< Of these, 1 where one has a matrix in place of attention; empty: nowhere.
   PerLayer stateless_layers;       ///< 1 where a layer is a feed-forward block only; empty: nowhere.
   bool recurs_beside = false;      ///< Layers with attention have such a state beside it.
   int64_t attention_interval = 0;  ///< full_attention_interval: of each so many layers the last one has attention.

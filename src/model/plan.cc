@@ -258,6 +258,12 @@ void PlanBuilder::attention(const LayerWeights& w, int64_t layer, AttentionOptio
   if (options.stream_norm) stream_norm(&w.attn_out_norm, present(w.b_attn_out_norm));
 }
 
+void PlanBuilder::linear(const LayerWeights& w, int64_t layer) {
+  norm(&w.attn_norm, nullptr, layer, forms_of({&w.wo}));
+  product("linear", layer, Buf::kNormed, {{&w.wo, {Buf::kBranch, 0}}});
+  branch_pending_ = true;
+}
+
 /// Attended rows as the way out reads them, times their gates where there are any.
 void PlanBuilder::quantize_attended(const LayerWeights& w, int64_t layer, Buf in, const AttentionSpec& spec) {
   const bool gated = spec.gated || w.attn_gate;

@@ -390,6 +390,8 @@ class PlanBuilder {
   void scan(const LayerWeights& w, int64_t layer);
   /// A short convolution between two gates in place of attention.
   void short_convolution(const LayerWeights& w, int64_t layer);
+  /// wo * x in place of attention.
+  void linear(const LayerWeights& w, int64_t layer);
   /// down * (activation(gate * x) . (up * x)); gate and up may be one matrix.
   void gated_mlp(const LayerWeights& w, int64_t layer, MlpOptions options);
   /// down * activation(up * x).

@@ -85,13 +85,13 @@ class RandomModelWriter {
     const std::vector<int64_t>& recurrent = config_.recurrent_layers.values;
     const auto has_list = [](const KeySpec& key) { return key.key == "attention.recurrent_layers"; };
     const bool own_list = std::any_of(config_.arch->keys.begin(), config_.arch->keys.end(), has_list);
-    if (recurrent.empty() || own_list) {
+    if ((recurrent.empty() && config_.stateless_layers.values.empty()) || own_list) {
       u32("attention.head_count_kv", config_.n_kv_heads[0]);
       if (!recurrent.empty()) list("attention.recurrent_layers", recurrent);
       return;
     }
     std::vector<int64_t> heads;
-    heads.reserve(recurrent.size());
+    heads.reserve(static_cast<size_t>(config_.n_layers));
     for (int64_t layer = 0; layer < config_.n_layers; ++layer) {
       const bool none = config_.is_recurrent(layer) || config_.is_stateless(layer);
       heads.push_back(none ? 0 : config_.n_kv_heads[layer]);
@@ -197,8 +197,9 @@ void place_stateless(ModelConfig& config, int64_t width) {
   flags.back() = 0;
   if (flags.size() > 1 && std::find(flags.begin(), flags.end(), 1) == flags.end()) {
     flags[0] = 1;
-    config.recurrent_layers.values[0] = 0;
+    if (!config.recurrent_layers.values.empty()) config.recurrent_layers.values[0] = 0;
   }
+  if (!config.linear_layers.values.empty()) config.linear_layers.values = flags;  // all of those
   config.ff_dim.values.clear();
   for (const int64_t flag : flags) config.ff_dim.values.push_back(flag ? width : 0);
 }

@@ -132,6 +132,7 @@ const std::vector<std::string>& models_in_short() {
                                                  "granite_swa",
                                                  "smallthinker-window",
                                                  "bloom",
+                                                 "deci",
                                                  "mpt",
                                                  "olmo",
                                                  "llama4-chunks",
@@ -443,7 +444,7 @@ SparseOutputs sparse_outputs(const std::string& name, int64_t chunk_rows) {
 TEST(InvarianceChunks, OutputsOfSomeRows) {
   for (const char* name : {"llama", "gpt-oss-mxfp4", "qwen2moe", "deepseek2", "glm-dsa", "gemma4", "gemma4-moe",
                            "qwen3next-joined", "qwen35-layers", "kimi-linear-joined", "kimi-k3-layers", "deepseek4",
-                           "falcon-h1", "nemotron_h_moe", "laguna", "cohere2moe", "smallthinker", "gemma3n"}) {
+                           "falcon-h1", "nemotron_h_moe", "laguna", "cohere2moe", "smallthinker", "gemma3n", "deci"}) {
     const SparseOutputs want = sparse_outputs(name, 0);
     ASSERT_EQ(want.logits.size(), 3u);
     ASSERT_EQ(want.hidden.size(), 70u);

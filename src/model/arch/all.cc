@@ -37,6 +37,9 @@ extern const Arch kCohere2Moe;
 namespace dbrx {
 extern const Arch kDbrx;
 }
+namespace deci {
+extern const Arch kDeci;
+}
 namespace deepseek {
 extern const Arch kDeepseek;
 }
@@ -200,6 +203,7 @@ constexpr const Arch* kArchs[] = {&afmoe::kAfMoe,
                                   &cohere2_moe::kCohere2Moe,
                                   &cohere::kCommandR,
                                   &dbrx::kDbrx,
+                                  &deci::kDeci,
                                   &deepseek::kDeepseek,
                                   &deepseek2::kDeepseek2,
                                   &glm_dsa::kDeepseek32,

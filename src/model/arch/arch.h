@@ -156,6 +156,8 @@ enum class Need {
   kUnlessGate,            ///< Required unless ffn_gate is there: it holds the rows of gate, then those of up.
   kWithGate,              ///< Required if ffn_gate is there, and unknown otherwise.
   kUnlessStateIn,         ///< Required unless ssm_in is there.
+  kLinear,                ///< Required in a layer that has a matrix in place of attention, unknown in others.
+  kFeedForward,           ///< Required in a layer whose feed-forward block has a width, unknown in others.
 };
 
 /// In which layers a family has a tensor.
@@ -253,6 +255,8 @@ constexpr bool is_of_own_kv(Need need) { return need == Need::kOwnKv || need == 
 inline bool may_have(Need need, const ModelConfig& config, int64_t layer) {
   if (need == Need::kHeadGains) return config.head_gains;
   if (need == Need::kAfterFirst) return layer > 0;
+  if (need == Need::kLinear) return !config.linear_layers.values.empty() && config.linear_layers[layer] != 0;
+  if (need == Need::kFeedForward) return config.ff_dim[layer] > 0;
   if (is_of_own_kv(need)) return config.kv_layer(layer) == layer;
   if (need == Need::kScored) return config.kept_interval > 0;
   if (is_of_routed_latent(need)) return config.has_experts(layer) && config.expert_latent_dim > 0;
