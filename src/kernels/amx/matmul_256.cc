@@ -183,7 +183,9 @@ class Pass {
     for (s_ = 0; s_ < args_.k / 256; ++s_) {
       turn_ = next_turn(turn_);
       for (int g = 0; g < n_groups_; ++g) expand<Type>(lines(g, s_), header(g), z_.bytes[g], z_.heads[turn_][g]);
-      ahead_ = {lines(0, s_ + 1), args_.group_bytes, n_groups_, Type::kLines, Type::kLines / tiles_.count() + 1};
+      const bool last = (s_ + 1) * 256 == args_.k;
+      ahead_ = {last ? lines(n_groups_, 0) : lines(0, s_ + 1), args_.group_bytes, n_groups_, Type::kLines,
+                Type::kLines / tiles_.count() + 1};
       for (int64_t tile = 0; tile < tiles_.count(); ++tile) row_tile(tile);
     }
     if (n_ % 2 == 0) {

@@ -112,7 +112,9 @@ class Pass {
       for (int g = 0; g < n_groups_; ++g) {
         expand<Type>(lines(g), run_of(g, s_), n_blocks(), z_.bytes[g], z_.heads[turn_][g]);
       }
-      ahead_ = {run_of(0, s_ + 1), args_.group_bytes, n_groups_, kRunLines, kRunLines / tiles_.count() + 1};
+      const bool last = (s_ + 1) * kPerSuper >= args_.k / 32;
+      ahead_ = {last ? run_of(n_groups_, 0) : run_of(0, s_ + 1), args_.group_bytes, n_groups_, kRunLines,
+                kRunLines / tiles_.count() + 1};
       for (int64_t tile = 0; tile < tiles_.count(); ++tile) row_tile(tile);
     }
     drain();
