@@ -65,7 +65,7 @@ STOKER_INLINE void expand(const uint8_t* lines, const uint8_t* header, int n_blo
 
 // Rows [begin, end) of a job: acc = fma(d * da, f32(I), acc), or with a minimum, for its blocks in ascending order.
 template <bool kHasMin, int kBlocks>
-STOKER_INLINE void scale_rows(const Job& job, const Product (&products)[kPerJob][kPanelGroups], int begin, int end) {
+STOKER_INLINE void scale_rows(const Job& job, const Product (*products)[kPanelGroups], int begin, int end) {
   Floats d[kPanelGroups][kBlocks];
   [[maybe_unused]] Floats m[kPanelGroups][kBlocks];
   STOKER_UNROLL for (int g = 0; g < kPanelGroups; ++g) {
@@ -91,6 +91,22 @@ STOKER_INLINE void scale_rows(const Job& job, const Product (&products)[kPerJob]
     }
     STOKER_UNROLL for (int g = 0; g < kPanelGroups; ++g) store(job.y[g] + row * 16, acc[g]);
   }
+}
+
+// Block `first` and the following ones of a job as another one.
+STOKER_INLINE Job part_of(Job job, int first) {
+  for (int g = 0; g < kPanelGroups; ++g) job.d[g] += first, job.m[g] += first;
+  job.da += first, job.sums += first;
+  return job;
+}
+
+// The same of a job with fewer blocks than usual, or with none.
+template <bool kHasMin>
+__attribute__((noinline)) void scale_few(const Job& job, const Product (*products)[kPanelGroups], int begin, int end) {
+  for (int row = begin; row < end && job.n_blocks >= 2; ++row) scale_rows<kHasMin, 2>(job, products, row, row + 1);
+  const int last = job.n_blocks - 1;
+  if (last % 2 != 0) return;
+  for (int row = begin; row < end; ++row) scale_rows<kHasMin, 1>(part_of(job, last), products + last, row, row + 1);
 }
 
 // kFull: all tiles have 16 rows.
@@ -205,27 +221,13 @@ class Pass {
   }
 
   STOKER_INLINE void scale_quarter(const Job& job, const Product (&products)[kPerJob][kPanelGroups], int quarter) {
-    switch (job.n_blocks) {
-      case 4:
-        return scale_blocks<4>(job, products, quarter);
-      case 3:
-        return scale_blocks<3>(job, products, quarter);
-      case 2:
-        return scale_blocks<2>(job, products, quarter);
-      case 1:
-        return scale_blocks<1>(job, products, quarter);
-      default:
-        return;
-    }
-  }
-  template <int kBlocks>
-  STOKER_INLINE void scale_blocks(const Job& job, const Product (&products)[kPerJob][kPanelGroups], int quarter) {
-    if constexpr (kFull && kBlocks == kPerJob) {
-      scale_rows<Type::kHasMin, kBlocks>(job, products, 4 * quarter, 4 * quarter + 4);
+    const int begin = 4 * quarter, end = begin + 4 < tiles_.rows() ? begin + 4 : tiles_.rows();
+    if (job.n_blocks < kPerJob) {
+      scale_few<Type::kHasMin>(job, products, begin, end);
+    } else if constexpr (kFull) {
+      scale_rows<Type::kHasMin, kPerJob>(job, products, begin, begin + 4);
     } else {
-      for (int row = 4 * quarter; row < 4 * quarter + 4 && row < tiles_.rows(); ++row) {
-        scale_rows<Type::kHasMin, kBlocks>(job, products, row, row + 1);
-      }
+      for (int row = begin; row < end; ++row) scale_rows<Type::kHasMin, kPerJob>(job, products, row, row + 1);
     }
   }
 
