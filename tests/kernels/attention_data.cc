@@ -42,6 +42,15 @@ void store_rows(const Table& table, const HeadShape& shape, bool is_k, std::byte
 
 }  // namespace
 
+std::vector<const Table*> attention_tables() {
+  std::vector<const Table*> out;
+  for (const Table* table : runnable_tables()) {
+    const auto same = [&](const Table* other) { return other->attention == table->attention; };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(table);
+  }
+  return out;
+}
+
 std::string name_of(const HeadShape& shape) {
   const char* names[] = {"f16", "bf16", "f32", "q8_0"};
   return std::string(names[static_cast<int>(shape.type)]) + " k " + std::to_string(shape.k_dim) + " v " +

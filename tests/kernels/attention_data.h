@@ -8,6 +8,10 @@
 
 namespace stoker::kernels {
 
+/// Every table with kernels of its own for attention that this machine can run, scalar first: AMX has those of AVX-512,
+/// AVX-VNNI those of AVX2.
+std::vector<const Table*> attention_tables();
+
 struct HeadShape {
   KvType type = KvType::kF16;
   int k_dim = 64;

@@ -119,7 +119,7 @@ TEST(Attention, TilesAreMergedInAscendingOrder) {
     std::swap(parts[1], parts[2]);
     const std::vector<uint32_t> wrong = bits(merged(parts));
     EXPECT_NE(right, wrong) << "a planted fault must show, or these tests prove nothing";
-    for (const Table* table : runnable_tables()) {
+    for (const Table* table : attention_tables()) {
       const std::vector<uint32_t> out = bits(run_attention(*table, kv, {query}, {}, 1));
       EXPECT_EQ(out, right) << isa_name(table->isa);
       EXPECT_NE(out, wrong) << isa_name(table->isa);

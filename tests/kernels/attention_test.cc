@@ -24,7 +24,7 @@ constexpr int kGroups[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 25, 37, 64
 void expect_scalar_bits(const KvPages& kv, const std::vector<Query>& queries, const Options& options,
                         std::span<const int> groups) {
   const std::vector<uint32_t> expected = bits(run_attention(scalar_table(), kv, queries, options, 1));
-  for (const Table* table : runnable_tables()) {
+  for (const Table* table : attention_tables()) {
     for (int group : groups) {
       ASSERT_EQ(bits(run_attention(*table, kv, queries, options, group)), expected)
           << isa_name(table->isa) << ' ' << name_of(kv.shape()) << " in calls of " << group << ", positions "
@@ -115,7 +115,7 @@ TEST(Attention, DistancesSameBits) {
     expect_scalar_bits(kv, queries, {}, groups);
     expect_scalar_bits(kv, queries, {.softcap = 9.0f}, groups);
     const auto expected = bits(run_attention(scalar_table(), kv, queries, {}, 1));
-    for (const Table* table : runnable_tables())
+    for (const Table* table : attention_tables())
       ASSERT_EQ(bits(run_in_parts(*table, kv, queries, {}, 1, 1)), expected) << isa_name(table->isa) << name_of(shape);
   }
 }
@@ -146,7 +146,7 @@ TEST(Attention, PartsMergedLaterGiveTheSameBits) {
           const Options options{.softcap = n == 7 ? 15.0f : 0.0f};
           const std::vector<uint32_t> expected = bits(run_attention(scalar_table(), kv, queries, options, 1));
           const int64_t tiles = 7 - queries.front().begin / kTilePositions;
-          for (const Table* table : runnable_tables()) {
+          for (const Table* table : attention_tables()) {
             for (auto [alone, goes_on] : {std::pair{1, 0}, {1, 1}, {2, 1}, {3, 0}, {1, static_cast<int>(tiles) - 1}}) {
               ASSERT_EQ(bits(run_in_parts(*table, kv, queries, options, alone, goes_on)), expected)
                   << isa_name(table->isa) << ' ' << name_of(shape) << ", " << alone << " + " << goes_on << " of "
@@ -196,7 +196,7 @@ TEST(Attention, NothingSeenGivesZeros) {
   KvPages kv(shape, 64);
   std::vector<Query> queries = heads(shape, 12, 9, 9, 1);
   queries[5].has_sink = true;
-  for (const Table* table : runnable_tables()) {
+  for (const Table* table : attention_tables()) {
     for (int group : {1, 12}) {
       const std::vector<float> out = run_attention(*table, kv, queries, {}, group);
       EXPECT_EQ(bits(out), std::vector<uint32_t>(out.size(), 0u)) << isa_name(table->isa);
@@ -211,7 +211,7 @@ TEST(Attention, NaNInAQueryStaysThereAndShows) {
     const std::vector<Query> good = heads(shape, 12, 0, 100, 4);
     std::vector<Query> queries = good;
     queries[3].q[17] = std::numeric_limits<float>::quiet_NaN();
-    for (const Table* table : runnable_tables()) {
+    for (const Table* table : attention_tables()) {
       const std::vector<float> want = run_attention(*table, kv, good, {}, 12);
       const std::vector<float> out = run_attention(*table, kv, queries, {.softcap = 0.0f}, 12);
       for (size_t i = 0; i < out.size(); ++i) {

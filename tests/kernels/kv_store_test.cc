@@ -16,7 +16,7 @@ TEST(KvStore, SameBytesAsScalarForAllRuns) {
   for (KvType type : kTypes) {
     for (int dim : {8, 16, 40, 64, 72, 80, 128}) {
       const HeadShape shape{type, dim, dim};
-      for (const Table* table : runnable_tables()) {
+      for (const Table* table : attention_tables()) {
         for (int64_t run : {1, 2, 3, 7, 16, 33, 64}) {
           for (int64_t begin : {0, 1, 30}) {
             KvPages expected(shape, 130), actual(shape, 130);
@@ -40,7 +40,7 @@ TEST(KvStore, SameBytesAsScalarForAllRuns) {
 TEST(KvStore, TouchesOnlyItsPositions) {
   for (KvType type : kTypes) {
     const HeadShape shape{type, 40, 40};
-    for (const Table* table : runnable_tables()) {
+    for (const Table* table : attention_tables()) {
       for (int64_t begin = 0; begin < 64; begin += 3) {
         for (int64_t n : {1, 2, 3, 8, 16, 21, 61}) {
           if (begin + n > 64) continue;
@@ -96,7 +96,7 @@ TEST(KvStore, RoundsEveryNumberLikeTheScalar) {
         expected.v[i] = actual.v[i] = static_cast<float>(2049 + 2 * i);  // Ties of f16.
       }
       const bool finite = expected.store(scalar_table(), 0, 64);
-      for (const Table* table : runnable_tables()) {
+      for (const Table* table : attention_tables()) {
         EXPECT_EQ(actual.store(*table, 0, 64), finite);
         const size_t bytes = static_cast<size_t>(kv_tile_bytes(type, 64)) * 2;
         EXPECT_EQ(std::memcmp(expected.k_tile(0), actual.k_tile(0), bytes), 0) << isa_name(table->isa) << ' ' << seed;
@@ -110,7 +110,7 @@ TEST(KvStore, SaysWhenAValueIsNotFinite) {
                          std::bit_cast<float>(0x7f7fffffu)};
   for (KvType type : kTypes) {
     const HeadShape shape{type, 40, 40};
-    for (const Table* table : runnable_tables()) {
+    for (const Table* table : attention_tables()) {
       for (int64_t n : {1, 2, 5, 16, 33}) {
         for (float wild : wilds) {
           // 65520 rounds to infinity in f16, the largest float in bf16; its q8_0 scale would be infinite.

@@ -76,7 +76,7 @@ TEST(Sparse, SelectedRowsAreAttendedAsIfTheyWereAll) {
         ASSERT_TRUE(dense.store(scalar_table(), 0, n));
         const auto queries = heads(shape, heads_of_token, 0, n, 5);
         const auto want = bits(run_attention(scalar_table(), dense, queries, {}, 1));
-        for (const Table* table : runnable_tables()) {
+        for (const Table* table : attention_tables()) {
           ASSERT_EQ(bits(attend_selected(*table, rows, v_dim, queries, selected)), want)
               << isa_name(table->isa) << ' ' << name_of(shape) << ", " << n << " positions";
         }
@@ -126,11 +126,11 @@ TEST(Sparse, IndexScoresSameBits) {
         ASSERT_TRUE(keys.store(scalar_table(), 0, 256));
         const Indexer indexer = make_indexer(n_heads, dim, n_tokens);
         const auto want = scores_of(scalar_table(), keys, indexer, 0, 4);
-        for (const Table* table : runnable_tables()) {
+        for (const Table* table : attention_tables()) {
           ASSERT_EQ(bits(scores_of(*table, keys, indexer, 0, 4)), bits(want)) << isa_name(table->isa);
         }
         // A tile by itself.
-        const auto third = scores_of(*runnable_tables().back(), keys, indexer, 2, 3);
+        const auto third = scores_of(*attention_tables().back(), keys, indexer, 2, 3);
         for (size_t token = 0; token < static_cast<size_t>(n_tokens); ++token) {
           EXPECT_TRUE(std::equal(&third[token * 64], &third[token * 64] + 64, &want[token * 256 + 128]));
         }
