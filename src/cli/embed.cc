@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "base/log.h"
-#include "base/progress.h"
 #include "base/str_cat.h"
 #include "cli/options.h"
+#include "cli/texts.h"
 
 namespace stoker::cli {
 namespace {
@@ -37,13 +37,11 @@ Result<Tokens> read_texts(const EmbedArgs& args, engine::Engine& engine) {
                  str_cat(engine.options().path, ": ", engine.tokenizer_error(), "; --tokens takes ids instead")};
   }
   Tokens out;
-  uint64_t n = 0;
   for (const std::string& text : texts) {
     // What stands in a text is text: nobody asks for control tokens there.
     out.push_back(engine.tokenizer()->encode(text, {.add_special = true, .parse_special = false}));
-    n += out.back().capacity() * sizeof(int32_t) + sizeof(out.back());
   }
-  if (n >= kLargeList) engine.hold("tokens", n);
+  hold_tokens(engine, out);
   return out;
 }
 
@@ -128,20 +126,6 @@ bool put_cosines(const std::vector<engine::Embedding>& texts) {
   return true;
 }
 
-Result<std::vector<engine::Embedding>> compute(const Tokens& texts, engine::Engine& engine,
-                                               engine::EmbedOptions options) {
-  watch_signals();
-  uint64_t n = 0;
-  for (const auto& text : texts) n += text.size();
-  Progress progress({.label = "embedding", .total = n, .is_bytes = false});
-  int64_t seen = 0;
-  options.cancel = &cancelled;
-  options.on_progress = [&](int64_t done, int64_t) {
-    progress.add(static_cast<uint64_t>(done - std::exchange(seen, done)));
-  };
-  return engine::embed(engine, texts, options);
-}
-
 int run(const EmbedArgs& args) {
   engine::Digest digest;
   engine::EmbedOptions options{.normalize = args.normalize, .digest = args.digest ? &digest : nullptr};
@@ -173,7 +157,9 @@ int run(const EmbedArgs& args) {
   const uint64_t results = engine::embedding_bytes(**engine, *texts, options);
   if (results >= kLargeList) (*engine)->hold("results", results);
   if (auto status = load(**engine, *needs); !status) return fail(status.error());
-  const auto vectors = compute(*texts, **engine, options);
+  const auto vectors = with_progress("embedding", *texts, options, [&](const engine::EmbedOptions& watched) {
+    return engine::embed(**engine, *texts, watched);
+  });
   if (!vectors) return fail(vectors.error());
   const bool written = args.similarity ? put_cosines(*vectors)
                        : args.json     ? put_json(*vectors, *texts, *pooling, **engine)

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "base/log.h"
-#include "base/progress.h"
 #include "base/str_cat.h"
 #include "cli/options.h"
+#include "cli/texts.h"
 
 namespace stoker::cli {
 namespace {
@@ -61,25 +61,10 @@ std::string ranks_as_lines(std::span<const float> scores, std::span<const size_t
   return out;
 }
 
-Result<std::vector<float>> compute(const engine::RankPrompts& prompts, engine::Engine& engine, engine::Digest* digest) {
-  watch_signals();
-  uint64_t n = 0;
-  for (const auto& ids : prompts.ids) n += ids.size();
-  Progress progress({.label = "ranking", .total = n, .is_bytes = false});
-  int64_t seen = 0;
-  engine::EmbedOptions options{.digest = digest, .cancel = &cancelled};
-  options.on_progress = [&](int64_t done, int64_t) {
-    progress.add(static_cast<uint64_t>(done - std::exchange(seen, done)));
-  };
-  return engine::rerank(engine, prompts, options);
-}
-
 Result<engine::RankPrompts> make_prompts(const RerankArgs& args, std::span<const std::string> documents,
                                          engine::Engine& engine) {
   STOKER_TRY(engine::RankPrompts prompts, engine::rank_prompts(engine, args.query, documents));
-  uint64_t bytes = 0;
-  for (const auto& ids : prompts.ids) bytes += ids.capacity() * sizeof(int32_t) + sizeof(ids);
-  if (bytes >= kLargeList) engine.hold("tokens", bytes);
+  hold_tokens(engine, prompts.ids);
   STOKER_TRY(const int64_t context, engine::longest_text(engine));
   STOKER_TRY(const engine::Engine::Needs needs, engine::rank_needs(engine, prompts, context));
   STOKER_TRY_STATUS(load(engine, needs));
@@ -97,7 +82,9 @@ int run(const RerankArgs& args) {
   const auto prompts = make_prompts(args, *documents, **engine);
   if (!prompts) return fail(prompts.error());
   if (const std::string note = engine::rank_note(**engine); !note.empty()) log_warn(note);
-  const auto scores = compute(*prompts, **engine, args.digest ? &digest : nullptr);
+  const auto scores =
+      with_progress("ranking", prompts->ids, {.digest = args.digest ? &digest : nullptr},
+                    [&](const engine::EmbedOptions& watched) { return engine::rerank(**engine, *prompts, watched); });
   if (!scores) return fail(scores.error());
   std::vector<size_t> order = engine::best_first(*scores);
   order.resize(std::min(order.size(), static_cast<size_t>(args.top_n)));

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/math.h"
+#include "model/blocks/shares.h"
 
 namespace stoker::engine {
 namespace {
@@ -39,11 +40,9 @@ void layer_norm(const model::Vector& gain, float eps, std::span<float> x) {
 }
 
 void softmax(std::span<float> x) {
-  const auto largest = static_cast<double>(*std::max_element(x.begin(), x.end()));
-  std::vector<double> terms;
-  double sum = 0;
-  for (const float value : x) sum += terms.emplace_back(math::exp(static_cast<double>(value) - largest));
-  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(terms[i] / sum);
+  std::vector<double> wide(x.begin(), x.end());
+  model::softmax(wide.data(), static_cast<int64_t>(wide.size()));
+  std::transform(wide.begin(), wide.end(), x.begin(), [](double value) { return static_cast<float>(value); });
 }
 
 }  // namespace
