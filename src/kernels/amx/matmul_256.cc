@@ -43,8 +43,6 @@ struct Unit {
   float* y = nullptr;   // Null: there is no such unit.
 };
 
-constexpr int kTurns = 3;  // What belongs to a unit is read until two units later.
-
 template <class Type>
 struct Scratch {
   Sums<kPanelGroups<Type>> sums;
@@ -200,8 +198,6 @@ class Pass {
   static constexpr bool kTwoPlanes = kPlanes<Type> == 2;
   static constexpr int kUnitGroups = kTwoPlanes ? 1 : 2;  // That a set of tiles serves.
 
-  static int next_turn(int turn) { return turn == kTurns - 1 ? 0 : turn + 1; }
-
   // Blocks 2 i and 2 i + 1 have their headers before them both, in one line.
   STOKER_INLINE const uint8_t* run_of(int g, int64_t s) const {
     const int64_t lines_before = s / 2 * (2 * Type::kLines + (Type::kHeader != 0));
@@ -314,17 +310,9 @@ class Pass {
 
 template <class Type, bool kFull>
 void multiply(const MatmulArgs& args) noexcept {
-  const int64_t n = args.row_end - args.row_begin;
   TileConfig config;
   for (int i = 0; i < 8; ++i) config.rows[i] = 16, config.row_bytes[i] = 64;
-  if constexpr (!kFull) {
-    for (int i = 0; i < 5; ++i) config.rows[i] = static_cast<uint8_t>(n);
-  }
-  tile_config(config);
-  for_panels<kPanelGroups<Type>>(
-      args, [&](int64_t group, int n_groups, const RowTiles& tiles)
-                __attribute__((always_inline)) { Pass<Type, kFull>(args, group, n_groups, tiles).run(); });
-  tile_release();
+  run_panels<Pass, Type, kFull, kPanelGroups<Type>>(args, config);
 }
 
 template <class Type, const MatmulKernels& kOther>

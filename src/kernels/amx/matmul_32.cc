@@ -30,8 +30,6 @@ struct Job {
   int n_blocks = 0;
 };
 
-constexpr int kTurns = 3;  // What belongs to a job is read until the next but one begins.
-
 struct Scratch {
   Sums<kPanelGroups> sums;
   alignas(64) int8_t bytes[kPanelGroups][kPerSuper][kBlockBytes];
@@ -139,8 +137,6 @@ class Pass {
 
  private:
   static constexpr int64_t kRunLines = kPerSuper * Type::kLines + kPerSuper * Type::kHeader / kLineBytes;
-
-  static int next_turn(int turn) { return turn == kTurns - 1 ? 0 : turn + 1; }
 
   // Blocks of this super-block; the last one may have fewer than 8.
   STOKER_INLINE int n_blocks() const {
@@ -255,19 +251,11 @@ class Pass {
 
 template <class Type, bool kFull>
 void multiply(const MatmulArgs& args) noexcept {
-  const int64_t n = args.row_end - args.row_begin;
   TileConfig config;
   for (int i = 0; i < 8; ++i) config.rows[i] = 16, config.row_bytes[i] = 64;
   config.row_bytes[4] = 32;             // Activations
   config.rows[6] = config.rows[7] = 8;  // Weights
-  if constexpr (!kFull) {
-    for (int i = 0; i < 5; ++i) config.rows[i] = static_cast<uint8_t>(n);
-  }
-  tile_config(config);
-  for_panels<kPanelGroups>(
-      args, [&](int64_t group, int n_groups, const RowTiles& tiles)
-                __attribute__((always_inline)) { Pass<Type, kFull>(args, group, n_groups, tiles).run(); });
-  tile_release();
+  run_panels<Pass, Type, kFull, kPanelGroups>(args, config);
 }
 
 template <class Type, const MatmulKernels& kOther>

@@ -83,20 +83,29 @@ struct Ahead {
   }
 };
 
-/// Calls pass(group, n_groups, tiles) for panels of up to kGroups groups and for rows, so many at a time that the sums
-/// fit.
-template <int kGroups, class Pass>
-STOKER_INLINE void for_panels(const MatmulArgs& args, Pass pass) {
+constexpr int kTurns = 3;  // What belongs to a step of a set of tiles is read until two steps later.
+STOKER_INLINE int next_turn(int turn) { return turn == kTurns - 1 ? 0 : turn + 1; }
+
+/// Runs a Pass<Type, kFull>(args, group, n_groups, tiles) for each panel of up to kGroups groups and for rows, so many
+/// at a time that the sums fit. kFull: there are 16 rows and more, and all tiles have 16 of them. `config` has tiles of
+/// 16 rows.
+template <template <class, bool> class Pass, class Type, bool kFull, int kGroups>
+STOKER_INLINE void run_panels(const MatmulArgs& args, TileConfig config) {
   const int64_t n = args.row_end - args.row_begin;
+  if constexpr (!kFull) {
+    for (int i = 0; i < 5; ++i) config.rows[i] = static_cast<uint8_t>(n);  // products and activations
+  }
+  tile_config(config);
   const int64_t most = Sums<kGroups>::kMostRows, n_passes = (n + most - 1) / most;
   for (int64_t group = args.group_begin; group < args.group_end; group += kGroups) {
     const int64_t left = args.group_end - group;
     const int n_groups = left < kGroups ? static_cast<int>(left) : kGroups;
     for (int64_t i = 0; i < n_passes; ++i) {
       const int64_t begin = args.row_begin + n * i / n_passes, end = args.row_begin + n * (i + 1) / n_passes;
-      pass(group, n_groups, RowTiles{begin, end - begin});
+      Pass<Type, kFull>(args, group, n_groups, {begin, end - begin}).run();
     }
   }
+  tile_release();
 }
 
 }  // namespace
