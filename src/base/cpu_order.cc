@@ -85,9 +85,10 @@ std::vector<int> cpu_order(std::span<const int> cpus, const std::string& root) {
   return out;
 }
 
-bool pin_to(int cpu) {
-  CpuSet mask(std::max(1024, cpu + 1));
-  CPU_SET_S(static_cast<size_t>(cpu), mask.bytes, mask.set.get());
+bool pin_to(std::span<const int> cpus) {
+  if (cpus.empty()) return false;
+  CpuSet mask(std::max(1024, *std::max_element(cpus.begin(), cpus.end()) + 1));
+  for (const int cpu : cpus) CPU_SET_S(static_cast<size_t>(cpu), mask.bytes, mask.set.get());
   return sched_setaffinity(0, mask.bytes, mask.set.get()) == 0;
 }
 

@@ -16,7 +16,10 @@ const std::vector<int>& process_cpus();
 /// Reads sys/devices/system below `root` ("" for the real one); what is not told there counts as a core of its own.
 std::vector<int> cpu_order(std::span<const int> cpus, const std::string& root = "");
 
-/// Binds the calling thread to one processor. False: the system refuses.
-bool pin_to(int cpu);
+/// Binds the calling thread to these processors. False: the system refuses, or there are none.
+bool pin_to(std::span<const int> cpus);
+inline bool pin_to(int cpu) { return pin_to(std::span(&cpu, 1)); }
+/// Takes a thread out of what the one that began it is bound to: it may run wherever the process may.
+inline void unpin() { pin_to(process_cpus()); }
 
 }  // namespace stoker

@@ -54,6 +54,22 @@ bool inside(const void* pool) {
   return false;
 }
 
+/// The processors that each worker stays on; none: where it may run.
+std::vector<std::vector<int>> worker_places(const NodeSplit& split, int n_threads, bool pin) {
+  std::vector<std::vector<int>> places(static_cast<size_t>(n_threads));
+  if (!pin && split.n_nodes() == 1) return places;
+  for (int node = 0; node < split.n_nodes(); ++node) {
+    const std::vector<int>& all = split.n_nodes() == 1 ? process_cpus() : split.node(node).cpus;
+    const std::vector<int> order = pin ? cpu_order(all) : all;
+    const Range workers = split.workers(node);
+    for (int64_t i = 0; i < workers.size() && !order.empty(); ++i) {
+      auto& place = places[static_cast<size_t>(workers.begin + i)];
+      place = pin ? std::vector{order[static_cast<size_t>(i) % order.size()]} : order;
+    }
+  }
+  return places;
+}
+
 struct Job {
   void (*call)(void*, Worker&) = nullptr;  ///< Null: the threads end.
   void* context = nullptr;
@@ -63,10 +79,15 @@ struct Job {
 }  // namespace
 
 struct Pool::State {
-  explicit State(int threads_wanted) : n_threads(threads_wanted), crowded(n_threads > usable_cpus()) {}
+  State(int threads_wanted, std::span<const MemoryNode> nodes)
+      : n_threads(threads_wanted),
+        crowded(n_threads > usable_cpus()),
+        split(nodes, threads_wanted),
+        near_claimed(split.n_nodes() > 1 ? static_cast<size_t>(split.n_nodes()) : 0) {}
 
   const int n_threads;
   const bool crowded;
+  const NodeSplit split;
   std::vector<std::thread> threads;
 
   Mutex turn;  ///< Held by the caller for the length of its run.
@@ -78,12 +99,20 @@ struct Pool::State {
   alignas(64) Gate generation{crowded ? kSpinsOversubscribed : kBarrierSpins};
   alignas(64) std::atomic<int> n_arrived{0};
   alignas(64) std::atomic<int64_t> n_claimed{0};
+  struct alignas(64) Claimed {
+    std::atomic<int64_t> n{0};
+  };
+  std::vector<Claimed> near_claimed;  ///< By memory node, where there are two and more.
 
+  void forget_claims() {
+    n_claimed.store(0, std::memory_order_relaxed);
+    for (Claimed& node : near_claimed) node.n.store(0, std::memory_order_relaxed);
+  }
   /// The last to arrive resets what belongs to the past phase, then lets the others go.
   void arrive() {
     if (n_arrived.fetch_add(1, std::memory_order_acq_rel) + 1 != n_threads) return;
     n_arrived.store(0, std::memory_order_relaxed);
-    n_claimed.store(0, std::memory_order_relaxed);
+    forget_claims();
     generation.advance();
   }
   void barrier() {
@@ -102,6 +131,12 @@ int64_t Worker::claim() {
   return count_ + (count_ > 1 ? pool_.state_->n_claimed.fetch_add(1, std::memory_order_relaxed) : n_claimed_++);
 }
 
+int64_t Worker::claim_near() {
+  if (!split_) return claim();
+  auto& claimed = pool_.state_->near_claimed[static_cast<size_t>(node_)].n;
+  return near_count_ + claimed.fetch_add(1, std::memory_order_relaxed);
+}
+
 Range Worker::share(int64_t n, int64_t unit) const {
   const int64_t n_units = n / unit + (n % unit != 0 ? 1 : 0);
   const int64_t each_gets = n_units / count_, rest = n_units % count_;
@@ -110,14 +145,14 @@ Range Worker::share(int64_t n, int64_t unit) const {
   return {first * unit, last == n_units ? n : last * unit};
 }
 
-Pool::Pool(int n_threads) : state_(std::make_unique<State>(n_threads)) {}
+Pool::Pool(int n_threads, std::span<const MemoryNode> nodes) : state_(std::make_unique<State>(n_threads, nodes)) {}
 
 Result<std::unique_ptr<Pool>> Pool::create(Options options) {
   if (options.n_threads < 1 || options.n_threads > kMaxThreads) {
     return Error{ErrorCode::kInvalidArgument,
                  str_cat("threads: ", options.n_threads, " is out of range, 1 to ", kMaxThreads, " are possible")};
   }
-  std::unique_ptr<Pool> pool(new Pool(options.n_threads));
+  std::unique_ptr<Pool> pool(new Pool(options.n_threads, options.nodes));
   STOKER_TRY_STATUS(pool->start_threads(options.pin));
   return pool;
 }
@@ -128,13 +163,13 @@ Status Pool::start_threads(bool pin) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &saved);
   // A processor that the system takes away meanwhile is no reason to fail: that worker runs where it may.
-  const std::vector<int> cpus = pin ? cpu_order(process_cpus()) : std::vector<int>();
-  const auto cpu_of = [&](int index) { return cpus.empty() ? -1 : cpus[static_cast<size_t>(index) % cpus.size()]; };
-  if (pin && !cpus.empty()) pin_to(cpu_of(0));
+  std::vector<std::vector<int>> places = worker_places(state_->split, state_->n_threads, pin);
+  pin_to(places[0]);
   std::string failure;
   try {
     for (int index = 1; index < state_->n_threads; ++index) {
-      state_->threads.emplace_back([this, index, cpu = cpu_of(index)] { work(index, cpu); });
+      state_->threads.emplace_back(
+          [this, index, cpus = std::move(places[static_cast<size_t>(index)])] { work(index, cpus); });
     }
   } catch (const std::system_error& error) {
     failure = error.what();
@@ -145,8 +180,8 @@ Status Pool::start_threads(bool pin) {
                                        state_->n_threads, ": ", failure, "; ask for fewer threads")};
 }
 
-void Pool::work(int index, int cpu) {
-  if (cpu >= 0) pin_to(cpu);
+void Pool::work(int index, const std::vector<int>& cpus) {
+  pin_to(cpus);
   pthread_setname_np(pthread_self(), str_cat("stoker-", index).c_str());
   State& state = *state_;
   for (uint32_t seen = 0;; ++seen) {
@@ -155,7 +190,7 @@ void Pool::work(int index, int cpu) {
     if (job.call == nullptr) return;
     const FpEnvScope fp_env;
     const FrameScope frame(this, job.outer);
-    Worker worker(*this, index, state.n_threads);
+    Worker worker = make_worker(index);
     job.call(job.context, worker);
     state.arrive();
   }
@@ -169,6 +204,20 @@ Pool::~Pool() {
 
 int Pool::size() const { return state_->n_threads; }
 
+const NodeSplit& Pool::split() const { return state_->split; }
+
+Worker Pool::make_worker(int index) {
+  const NodeSplit& split = state_->split;
+  Worker worker(*this, index, state_->n_threads);
+  if (split.n_nodes() == 1) return worker;
+  worker.split_ = &split;
+  worker.node_ = split.node_of(index);
+  const Range workers = split.workers(worker.node_);
+  worker.near_index_ = index - static_cast<int>(workers.begin);
+  worker.near_count_ = static_cast<int>(workers.size());
+  return worker;
+}
+
 uint64_t Pool::entries() const { return state_->n_entries.load(std::memory_order_relaxed); }
 
 void Pool::run_erased(void (*call)(void*, Worker&), void* context) {
@@ -180,10 +229,10 @@ void Pool::run_erased(void (*call)(void*, Worker&), void* context) {
   }
   MutexLock turn(state.turn);
   state.n_entries.fetch_add(1, std::memory_order_relaxed);
-  state.n_claimed.store(0, std::memory_order_relaxed);
+  state.forget_claims();
   state.job = Job{call, context, current_frame};
   const FrameScope frame(this, current_frame);
-  Worker caller(*this, 0, state.n_threads);
+  Worker caller = make_worker(0);
   if (state.n_threads > 1) state.start.advance();
   call(context, caller);
   if (state.n_threads > 1) state.barrier();

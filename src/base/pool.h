@@ -2,20 +2,17 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <type_traits>
+#include <vector>
 
+#include "base/memory_nodes.h"
+#include "base/range.h"
 #include "base/result.h"
 
 namespace stoker {
 
 class Pool;
-
-/// A half-open range of work items.
-struct Range {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t size() const { return end - begin; }
-};
 
 /// One thread's view of a `Pool::run`. Valid only inside it.
 class Worker {
@@ -35,19 +32,36 @@ class Worker {
   /// next one.
   template <class F>
   void each(int64_t n, int64_t chunk, F&& f) {
-    const int64_t n_chunks = (n + chunk - 1) / chunk;
     // The first chunk of each is fixed (no shared counter for work that divides evenly), the others go to whoever asks.
-    for (int64_t c = index_; c < n_chunks; c = claim()) f(Range{c * chunk, n < (c + 1) * chunk ? n : (c + 1) * chunk});
+    for (int64_t c = index_; c * chunk < n; c = claim()) f(chunk_of(n, chunk, c));
+  }
+
+  /// The part of `n` items, rows of a matrix say, that is this worker's memory node's, and always the same: what lies
+  /// there is what is read from there. All of them where the pool is of one node.
+  Range near(int64_t n) const { return split_ ? split_->part(n, node_) : Range{0, n}; }
+  /// This worker's memory node, by its index in Pool::split, and how many workers are of it.
+  int node() const { return node_; }
+  int near_count() const { return near_count_; }
+  /// As `each`, among the workers of this memory node, who all call it with the same numbers; other nodes have others.
+  template <class F>
+  void each_near(int64_t n, int64_t chunk, F&& f) {
+    for (int64_t c = near_index_; c * chunk < n; c = claim_near()) f(chunk_of(n, chunk, c));
   }
 
  private:
   friend class Pool;
   Worker(Pool& pool, int index, int count) : pool_(pool), index_(index), count_(count) {}
+  static Range chunk_of(int64_t n, int64_t chunk, int64_t c) {
+    return {c * chunk, n < (c + 1) * chunk ? n : (c + 1) * chunk};
+  }
   int64_t claim();
+  int64_t claim_near();
   Pool& pool_;
   int index_;
   int count_;
-  int64_t n_claimed_ = 0;  ///< Used when alone: the pool's counter may belong to an outer run then.
+  int64_t n_claimed_ = 0;             ///< Used when alone: the pool's counter may belong to an outer run then.
+  const NodeSplit* split_ = nullptr;  ///< Null: one node, or alone.
+  int node_ = 0, near_index_ = index_, near_count_ = count_;
 };
 
 /// A fixed set of threads that a forward pass enters once, at its outermost boundary.
@@ -59,6 +73,9 @@ class Pool {
     int n_threads = 1;  ///< The caller of `run` is one of them.
     /// Each worker stays on one processor, in cpu_order; the thread that calls `create` counts as worker 0.
     bool pin = false;
+    /// Of which there are two and more, workers are spread over them and each stays on its node's processors, the
+    /// thread that calls `create` among them.
+    std::vector<MemoryNode> nodes{};
   };
   /// kInvalidArgument: fewer than 1 or more than 1024 threads. kIo: the system refuses a thread.
   static Result<std::unique_ptr<Pool>> create(Options options);
@@ -67,6 +84,8 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   int size() const;
+  /// How workers are divided among memory nodes; one node where none were given.
+  const NodeSplit& split() const;
 
   /// Calls `f(Worker&)` on every worker at once and returns when all have finished; the caller is worker 0.
   /// One run at a time: others wait their turn. Called from inside a run of the same pool, f runs inline as the only
@@ -80,13 +99,14 @@ class Pool {
   uint64_t entries() const;
 
  protected:
-  explicit Pool(int n_threads);
+  Pool(int n_threads, std::span<const MemoryNode> nodes);
 
  private:
   friend class Worker;
   void run_erased(void (*call)(void*, Worker&), void* context);
   Status start_threads(bool pin);
-  void work(int index, int cpu);
+  void work(int index, const std::vector<int>& cpus);
+  Worker make_worker(int index);
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/cpu_order.h"
+
 namespace stoker {
 namespace {
 
@@ -19,6 +21,11 @@ __attribute__((no_sanitize("thread"))) void touch(std::byte* at) {
 }
 
 }  // namespace
+
+void touch_pages(std::span<std::byte> bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (size_t at = 0; at < bytes.size(); at += page) touch(bytes.data() + at);
+}
 
 Toucher::~Toucher() {
   stopping_.store(true, std::memory_order_relaxed);
@@ -39,12 +46,11 @@ void Toucher::wait() {
 void Toucher::work() {
   const sched_param none{};
   sched_setscheduler(0, SCHED_IDLE, &none);
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  unpin();
   while (!stopping_.load(std::memory_order_relaxed)) {
     const size_t begin = next_.fetch_add(kPiece, std::memory_order_relaxed);
     if (begin >= bytes_.size()) return;
-    const size_t end = std::min(bytes_.size(), begin + kPiece);
-    for (size_t at = begin; at < end; at += page) touch(bytes_.data() + at);
+    touch_pages(bytes_.subspan(begin, std::min(bytes_.size() - begin, kPiece)));
   }
 }
 

@@ -116,6 +116,8 @@ void add_engine_options(CLI::App& app, ModelArgs& args) {
               "Worker threads; default: the processors that this process may use");
   app.add_flag("--threads-exact", args.threads_exact, "Do not cap the threads at the usable processors");
   app.add_flag("--pin", args.pin, "Keep each worker on one processor: one per core first, by memory node");
+  app.add_flag("--no-numa", args.no_numa,
+               "Where there are several memory nodes, leave it to the system where workers run and weights lie");
   add_integer<int64_t>(app, "--ctx", args.context, 1, engine::Engine::kMostContext,
                        "Positions for prompt and answer; default: min(the model's, 8192, what fits)");
   add_integer<int64_t>(app, "--batch", args.batch, 1, 65536, "Most prompt rows per forward call")->default_str("512");
@@ -161,6 +163,7 @@ Result<engine::EngineOptions> engine_options(const ModelArgs& args) {
                                 .threads = args.threads,
                                 .threads_exact = args.threads_exact,
                                 .pin = args.pin,
+                                .numa = !args.no_numa,
                                 .context = args.context,
                                 .batch = args.batch,
                                 .expert_cache_bytes = args.expert_cache_bytes,

@@ -37,6 +37,7 @@ struct ModelArgs {
   int threads = 0;
   bool threads_exact = false;
   bool pin = false;
+  bool no_numa = false;
   int64_t context = 0;
   int64_t batch = 512;
   std::string kv_type = "f16";

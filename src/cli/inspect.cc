@@ -4,9 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/cpu_order.h"
 #include "base/memory_limit.h"
+#include "base/pool.h"
 #include "base/progress.h"
 #include "base/str_cat.h"
+#include "cli/inspect_nodes.h"
 #include "cli/options.h"
 #include "cli/synth_file.h"
 #include "cli/verify.h"
@@ -93,6 +96,10 @@ Report examine(const gguf::File& file, const InspectArgs& args) {
   return report;
 }
 
+NodeReport node_report(const Report& report) {
+  return NodeReport::of(*report.model, memory_nodes(process_cpus()), usable_cpus());
+}
+
 int64_t count_recurrent(const model::ModelConfig& config) {
   int64_t n = 0;
   for (int64_t layer = 0; layer < config.n_layers; ++layer) n += config.has_recurrence(layer);
@@ -154,7 +161,10 @@ nlohmann::json to_json(const Report& report, const InspectArgs& args) {
                                 {"bytes", t.bytes}});
     }
   }
-  if (args.plan && report.model) out["plan"] = report.model->plan().describe();
+  if (args.plan && report.model) {
+    out["plan"] = report.model->plan().describe();
+    out["memory"] = nodes_json(node_report(report));
+  }
   return out;
 }
 
@@ -227,7 +237,7 @@ std::string to_text(const Report& report, const InspectArgs& args) {
       out += str_cat("tensor         ", t.name, "  ", type_of(t), "  ", shape_of(t), "  ", t.bytes, " bytes at ",
                      t.offset, "\n");
   }
-  if (args.plan && report.model) out += report.model->plan().describe();
+  if (args.plan && report.model) out += nodes_text(node_report(report)) + report.model->plan().describe();
   if (args.verify) out += str_cat("verified       ", report.n_verified, " tensors\n");
   for (const std::string& note : report.notes) out += str_cat("note           ", note, "\n");
   for (const std::string& problem : report.problems) out += str_cat("cannot run     ", problem, "\n");
@@ -271,7 +281,9 @@ Command make_inspect(CLI::App& root) {
       ->type_name("FILE");
   app->add_flag("--json", args->json, "Print JSON");
   app->add_flag("--tensors", args->tensors, "List all tensors");
-  app->add_flag("--plan", args->plan, "List the steps of a forward pass with the kernels picked");
+  app->add_flag("--plan", args->plan,
+                "List the steps of a forward pass with the kernels picked, and say what "
+                "is placed on which memory node");
   app->add_flag("--verify", args->verify, "Read every block and look for values that cannot be");
   app->add_option("--override", args->overrides, "KEY=VALUE in place of the file's metadata")->type_name("KEY=VALUE");
   return {app, [args] { return run(*args); }};

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/buffer.h"
+#include "base/cpu_order.h"
 #include "base/pool.h"
 #include "engine/bench_peaks.h"
 
@@ -81,8 +82,10 @@ MachineFigures::Peak measure_peak(Pool& pool, Isa isa, const MachineOptions& opt
           .float_ops = std::accumulate(float_ops.begin(), float_ops.end(), 0.0)};
 }
 
-Status measure(int threads, const Buffer& buffer, const MachineOptions& options, MachineFigures& out) {
-  STOKER_TRY(std::unique_ptr<Pool> pool, Pool::create({.n_threads = threads}));
+/// The buffer is a new one each time: its pages come from the memory nodes of those who write them first.
+Status measure(int threads, Ledger& ledger, const MachineOptions& options, MachineFigures& out) {
+  STOKER_TRY(const Buffer buffer, Buffer::allocate(ledger, "read buffer", buffer_bytes(options.quick)));
+  STOKER_TRY(std::unique_ptr<Pool> pool, Pool::create({.n_threads = threads, .nodes = memory_nodes(process_cpus())}));
   const auto step = [&] {
     if (options.on_step) options.on_step();
     return is_cancelled(options);
@@ -115,9 +118,8 @@ double MachineFigures::int8_rate(Isa isa, int threads) const {
 uint64_t MachineOptions::steps() const { return threads.size() * (1 + available_isas().size()); }
 
 Result<MachineFigures> measure_machine(Ledger& ledger, const MachineOptions& options) {
-  STOKER_TRY(Buffer buffer, Buffer::allocate(ledger, "read buffer", buffer_bytes(options.quick)));
   MachineFigures figures;
-  for (const int threads : options.threads) STOKER_TRY_STATUS(measure(threads, buffer, options, figures));
+  for (const int threads : options.threads) STOKER_TRY_STATUS(measure(threads, ledger, options, figures));
   return figures;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/checked.h"
+#include "base/cpu_order.h"
 #include "base/log.h"
 #include "base/memory_limit.h"
 #include "base/str_cat.h"
@@ -34,7 +35,8 @@ Result<std::unique_ptr<Pool>> make_pool(const EngineOptions& options) {
              " (--threads-exact lifts this)");
     threads = usable;
   }
-  return Pool::create({.n_threads = threads, .pin = options.pin});
+  std::vector<MemoryNode> nodes = options.numa ? memory_nodes(process_cpus()) : std::vector<MemoryNode>();
+  return Pool::create({.n_threads = threads, .pin = options.pin, .nodes = std::move(nodes)});
 }
 
 /// The error of something inside a file, with the file's name.
@@ -316,9 +318,10 @@ Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_
     hold("page cache", file_bytes);
     cache = BulkReader::Cache::kFill;
   }
-  STOKER_TRY(kv_, model::KvPool::create(
-                      *ledger_, model_->plan().kv,
-                      {.n_pages = std::max<int64_t>(1, pages_for(needs.positions)), .n_states = needs.n_states()}));
+  STOKER_TRY(kv_, model::KvPool::create(*ledger_, model_->plan().kv,
+                                        {.n_pages = std::max<int64_t>(1, pages_for(needs.positions)),
+                                         .n_states = needs.n_states(),
+                                         .split = &pool_->split()}));
   STOKER_TRY_STATUS(
       model_->read(*file_, *ledger_, *pool_,
                    {.cache = cache,

@@ -24,6 +24,7 @@ struct EngineOptions {
   int threads = 0;             ///< 0: the processors that this process may use.
   bool threads_exact = false;  ///< More threads than processors (tests); otherwise they are capped.
   bool pin = false;            ///< Each worker stays on one processor; the thread that calls `open` counts as one.
+  bool numa = true;            ///< Workers and memory are placed by the machine's memory nodes, where it has several.
   int64_t context = 0;         ///< Positions per sequence; 0: min(the model's, 8192, what fits).
   int64_t batch = 512;         ///< Most rows per forward call.
   kernels::KvType kv_type = kernels::KvType::kF16;

@@ -81,10 +81,10 @@ class Lookahead;
 /// Some of an expert's rows.
 struct WavePart {
   int32_t expert = 0;
-  int64_t row = 0;             ///< The first in the buffers of the wave.
-  int64_t begin = 0, end = 0;  ///< Rows ordered by expert.
-  int32_t lease = -1;          ///< Its index in the request; -1: the expert is resident.
-  const std::byte* matrices[kProjections]{};
+  int64_t row = 0;                            ///< The first in the buffers of the wave.
+  int64_t begin = 0, end = 0;                 ///< Rows ordered by expert.
+  int32_t lease = -1;                         ///< Its index in the request; -1: the expert is resident.
+  const std::byte* matrices[kProjections]{};  ///< Of a leased one.
   int64_t size() const { return end - begin; }
 };
 
@@ -321,21 +321,22 @@ struct Product {
 void multiply(const Product& product, std::byte* scratch) noexcept;
 /// The matrix's bytes, waited for where they come from disk; null when they could not be read: the rows have failed.
 const std::byte* data_of(const Matrix& w, const Step& step, Exec& exec) noexcept;
-/// The groups of all matrices, counted one matrix after the other.
-inline int64_t count_groups(std::span<const Target> targets) noexcept {
+/// The groups of all matrices that are this worker's memory node's, counted one matrix after the other.
+inline int64_t count_groups(std::span<const Target> targets, const Worker& worker) noexcept {
   int64_t n = 0;
-  for (const Target& target : targets) n += target.w->n_groups();
+  for (const Target& target : targets) n += worker.near(target.w->n_groups()).size();
   return n;
 }
 /// f(target, part) for each matrix of which `groups`, so counted, hold a part.
 template <class F>
-void each_part(std::span<const Target> targets, Range groups, F&& f) noexcept {
+void each_part(std::span<const Target> targets, const Worker& worker, Range groups, F&& f) noexcept {
   int64_t first = 0;
   for (const Target& target : targets) {
-    const int64_t n = target.w->n_groups();
-    const Range part{std::max<int64_t>(groups.begin - first, 0), std::min(groups.end - first, n)};
+    const Range near = worker.near(target.w->n_groups());
+    const Range part{near.begin + std::max<int64_t>(groups.begin - first, 0),
+                     near.begin + std::min(groups.end - first, near.size())};
     if (part.begin < part.end) f(target, part);
-    first += n;
+    first += near.size();
   }
 }
 inline std::span<const Target> targets_of(const Step& step) noexcept {

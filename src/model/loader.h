@@ -15,6 +15,7 @@
 #include "model/arch/arch.h"
 #include "model/config.h"
 #include "model/experts/index.h"
+#include "model/page_nodes.h"
 #include "model/units.h"
 #include "model/weights.h"
 
@@ -57,10 +58,13 @@ class WeightPlan {
   /// Whether the embedding is read row by row: where the output matrix shares its bytes, when not all of these are in
   /// memory.
   bool reads_embedding(const Residency& residency) const;
+  /// Which memory node each page of the weights comes from, where workers are divided so.
+  PageNodes page_nodes(const Residency& residency, const NodeSplit& split) const;
   /// Bytes that each worker reads into while loading.
   uint64_t window_bytes() const { return BulkReader::window_bytes(window_bytes_); }
 
-  /// Allocates the arena and fills it, all workers of `pool` reading and packing.
+  /// Allocates the arena and fills it, all workers of `pool` reading and packing. Where these are of several memory
+  /// nodes, each page is first touched by one of its node's.
   /// kIo, kCorrupt: name the tensor. kOutOfMemory: the ledger refuses.
   /// `on_bytes` hears from any worker how many bytes of the file it has dealt with; may be empty.
   Status load(const gguf::File& file, const Residency& residency, BulkReader::Cache cache, const kernels::Table& table,
@@ -90,6 +94,8 @@ class WeightPlan {
     uint64_t bytes;       ///< In the arena.
     uint64_t file_bytes;  ///< Read for it.
     uint64_t row_bytes() const;
+    /// Where the matrices are experts'.
+    ExpertMatrix* experts() const { return to.of_experts ? static_cast<ExpertMatrix*>(to.matrix) : nullptr; }
   };
   struct Filler;
   struct Piece {
@@ -115,8 +121,9 @@ class WeightPlan {
   Status note_unused(const gguf::File& file, const ModelConfig& config);
   Status check_companions(const gguf::File& file) const;
   bool stays_on_disk(const Slot& slot, const Residency& residency) const;
+  std::vector<SplitRange> split_ranges(const Residency& residency) const;
   /// Places the weights in the arena and cuts them into what one worker reads at once.
-  std::vector<Piece> place(std::byte* arena, const Residency& residency) const;
+  std::vector<Piece> place(std::byte* arena, const Residency& residency, const NodeSplit& split) const;
 
   Weights* weights_ = nullptr;
   const gguf::TensorInfo* embedding_ = nullptr;

@@ -42,6 +42,7 @@ std::vector<Ledger::Line> Model::load_memory(int n_workers, const Residency& res
 
 Status Model::read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptions options) {
   const kernels::Table& table = *options_.table;
+  options.experts.split = &pool.split();
   if (options.residency.stream_experts) {  // First: its slots are touched while weights are read.
     STOKER_TRY(experts_, ExpertStore::reserve(file, expert_index_, table, ledger, options.experts));
   }

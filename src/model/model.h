@@ -48,6 +48,10 @@ class Model {
                                         uint64_t expert_budget = 0) const;
   /// Reads and packs the weights and computes the rotation tables.
   Status read(const gguf::File& file, Ledger& ledger, Pool& pool, ReadOptions options);
+  /// Which memory nodes the weights come from, where workers are divided so.
+  PageNodes page_nodes(const NodeSplit& split, const Residency& residency = {}) const {
+    return weight_plan_->page_nodes(residency, split);
+  }
   uint64_t file_bytes(const Residency& residency = {}) const { return weight_plan_->file_bytes(residency); }
   /// Where the experts lie; no layers for a dense model.
   const ExpertIndex& expert_index() const { return expert_index_; }

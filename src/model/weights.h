@@ -26,10 +26,30 @@ struct Matrix {
   int64_t bytes() const { return n_groups() * group_bytes; }
 };
 
-/// The matrices of all experts of a layer: `data` is expert 0's, each is whole groups of 16 rows, one after the other.
+/// The matrices of all experts of a layer, each whole groups of 16 rows, one expert after the other. Where memory has
+/// several nodes, first all experts' groups that the first node reads, then those of the second and so on: a small
+/// expert's part of a node would share its pages with other nodes' parts.
 struct ExpertMatrix : Matrix {
   int64_t n_experts = 0;
-  const std::byte* of(int64_t expert) const { return data + expert * bytes(); }
+  std::vector<int64_t> borders{};  ///< The first group of each node but the first.
+
+  /// Groups of an expert without a gap: group g is at data + g * group_bytes, up to `end`.
+  struct Stretch {
+    std::byte* data;
+    int64_t end;
+  };
+  /// The stretch with group `g`.
+  Stretch stretch(int64_t expert, int64_t g) const {
+    int64_t begin = 0, end = n_groups();
+    for (const int64_t border : borders) {
+      if (g < border) {
+        end = border;
+        break;
+      }
+      begin = border;
+    }
+    return {data + (n_experts * begin + expert * (end - begin) - begin) * group_bytes, end};
+  }
 };
 
 /// A vector of f32: norm gains, biases. Its bytes are followed by zeros up to a multiple of 16 values.

@@ -1,5 +1,6 @@
 """stoker inspect: what it lists, and that its exit code says whether the file runs."""
 import json
+import os
 
 from harness import TestCase, instruction_sets, model, stoker
 
@@ -46,6 +47,11 @@ class Inspect(TestCase):
         best = instruction_sets()[-1]
         for word in ("embed", "attention", "blk.3.ffn_down.weight", best):
             self.assertIn(word, plan)
+        found = self.ok("inspect", model(), "--plan", "--json").json()["memory"]
+        self.assertEqual(sorted(cpu for node in found["nodes"] for cpu in node["cpus"]), sorted(os.sched_getaffinity(0)))
+        used = [node for node in found["nodes"] if node["workers"] > 0]
+        self.assertEqual(found["placed"], len(used) > 1)
+        self.assertIn("\nmemory         " + ("one node" if len(found["nodes"]) == 1 else "node "), plan)
         scalar = self.ok("inspect", model(), "--plan", env={"STOKER_ISA": "scalar"}).out
         self.assertIn("scalar", scalar)
         self.assertNotIn(best + "\n", scalar)

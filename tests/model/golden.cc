@@ -79,7 +79,7 @@ Loaded::Loaded(const gguf::File& file, const Setup& setup) { load(file, setup); 
 
 void Loaded::load(const gguf::File& file, const Setup& setup) {
   const std::string& path = file.path();
-  pool = must(Pool::create({.n_threads = setup.threads}), path);
+  pool = must(Pool::create({.n_threads = setup.threads, .nodes = setup.nodes}), path);
   const kernels::Table* table = setup.table ? setup.table : must(kernels::table_for(setup.isa), path);
   model = must(Model::prepare(
                    file, {.overrides = setup.overrides, .context = setup.context, .kv_type = setup.kv, .table = table}),

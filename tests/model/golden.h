@@ -32,6 +32,7 @@ std::string tiny_path(const std::string& name);
 struct Setup {
   Isa isa = Isa::kScalar;
   int threads = 1;
+  std::vector<MemoryNode> nodes{};  ///< Of memory, made up: what workers are bound to, the test's thread among them.
   kernels::KvType kv = kernels::KvType::kF32;
   int64_t positions = 1024;
   int64_t max_rows = 512;

@@ -69,11 +69,9 @@ WavePart& add_rows(Experts& experts, int32_t i) noexcept {
 /// Of an expert.
 size_t n_matrices(const Step& step) noexcept { return static_cast<size_t>(step.n_targets); }
 
-void next_resident_wave(const Step& step, Experts& experts) noexcept {
+void next_resident_wave(Experts& experts) noexcept {
   while (experts.n_wave < experts.wave_rows && (experts.current >= 0 || experts.n_taken < experts.n_active)) {
-    const int32_t next = experts.current >= 0 ? experts.current : static_cast<int32_t>(experts.n_taken++);
-    WavePart& part = add_rows(experts, next);
-    for (size_t i = 0; i < n_matrices(step); ++i) part.matrices[i] = step.targets[i].experts->of(part.expert);
+    add_rows(experts, experts.current >= 0 ? experts.current : static_cast<int32_t>(experts.n_taken++));
   }
   experts.last = experts.current < 0 && experts.n_taken == experts.n_active;
 }
@@ -109,7 +107,7 @@ void next_wave(const Step& step, Exec& exec) noexcept {
   if (experts.request) {
     next_streamed_wave(step, exec);
   } else {
-    next_resident_wave(step, experts);
+    next_resident_wave(experts);
   }
 }
 
@@ -200,7 +198,7 @@ void multiply_part(const Side& side, Exec& exec, const Worker& worker, const Wav
   Experts& experts = *exec.experts;
   const bool lone = !side.down && experts.n_rows == 1;
   const int64_t row = lone ? 0 : part.row, to = side.down ? part.begin : part.row;
-  each_part(side.targets, groups, [&](const Target& target, Range some) {
+  each_part(side.targets, worker, groups, [&](const Target& target, Range some) {
     const auto which = side.first + static_cast<size_t>(&target - side.targets.data());
 #ifndef NDEBUG
     if (side.down) count_produced(experts, part, some.size());
@@ -208,25 +206,33 @@ void multiply_part(const Side& side, Exec& exec, const Worker& worker, const Wav
     if (part.lease >= 0 && !experts.request->wait(part.lease, which)) {
       return fail_part(side.step, exec, part);
     }
-    multiply({.target = target,
-              .groups = some,
-              .x = experts.activations,
-              .row_begin = row,
-              .row_end = lone ? 1 : row + part.size(),
-              .y = exec.row(target.out, to - row),
-              .y_stride = exec.stride(target.out),
-              .data = part.matrices[which]},
-             exec.worker_scratch(worker));
+    const auto multiply_groups = [&](Range stretch, const std::byte* data) {
+      multiply({.target = target,
+                .groups = stretch,
+                .x = experts.activations,
+                .row_begin = row,
+                .row_end = lone ? 1 : row + part.size(),
+                .y = exec.row(target.out, to - row),
+                .y_stride = exec.stride(target.out),
+                .data = data},
+               exec.worker_scratch(worker));
+    };
+    if (part.lease >= 0) return multiply_groups(some, part.matrices[which]);
+    for (int64_t g = some.begin; g < some.end;) {
+      const ExpertMatrix::Stretch stretch = target.experts->stretch(part.expert, g);
+      multiply_groups({g, std::min(some.end, stretch.end)}, stretch.data);
+      g = stretch.end;
+    }
   });
 }
 
 /// The groups of all experts of the wave are one list of work, as the matrices of product_step.
 void multiply_wave(const Side& side, Exec& exec, Worker& worker) noexcept {
   const Experts& experts = *exec.experts;
-  const int64_t n_groups = count_groups(side.targets);  // of one expert
+  const int64_t n_groups = count_groups(side.targets, worker);  // of one expert
   const int64_t n_all = n_groups * experts.n_parts;
   const int64_t n_rows = (experts.n_wave + experts.n_parts - 1) / experts.n_parts;
-  worker.each(n_all, groups_per_piece(n_all, n_rows, worker.count()), [&](Range piece) {
+  worker.each_near(n_all, groups_per_piece(n_all, n_rows, worker.near_count()), [&](Range piece) {
     for (int64_t i = piece.begin / n_groups; i * n_groups < piece.end; ++i) {
       const int64_t first = i * n_groups;
       multiply_part(side, exec, worker, experts.parts[i],

@@ -50,10 +50,10 @@ void multiply(const Product& product, std::byte* scratch) noexcept {
 
 void product_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const std::span<const Target> targets = targets_of(step);
-  const int64_t n_rows = exec.n_rows, n_groups = count_groups(targets);
+  const int64_t n_rows = exec.n_rows, n_groups = count_groups(targets, worker);
   // The matrices' groups one after the other are one list of work; a piece may reach from one matrix into the next.
-  worker.each(n_groups, groups_per_piece(n_groups, n_rows, worker.count()), [&](Range groups) {
-    each_part(targets, groups, [&](const Target& target, Range part) {
+  worker.each_near(n_groups, groups_per_piece(n_groups, n_rows, worker.near_count()), [&](Range groups) {
+    each_part(targets, worker, groups, [&](const Target& target, Range part) {
       const std::byte* data = data_of(*target.w, step, exec);
       if (!data) return;
       float* y = exec.row(target.out, 0) + target.column;

@@ -71,6 +71,7 @@ Result<std::unique_ptr<ExpertStore>> ExpertStore::reserve(const gguf::File& file
   ExpertStore& s = *store;
   STOKER_TRY(s.slab_, Buffer::allocate(ledger, lines[0].name, lines[0].bytes));
   STOKER_TRY(s.windows_, Buffer::allocate(ledger, lines[1].name, lines[1].bytes));
+  if (options.split) interleave(s.slab_.bytes(), options.split->ids());
   s.lay_out(shares_for(s.index_, options.budget_bytes), s.slab_.data());
   if (lines[0].bytes >= kWorthTouching) s.toucher_.start(s.slab_.bytes(), std::min(usable_cpus(), kMostTouching));
   return store;

@@ -13,6 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/ledger.h"
+#include "base/memory_nodes.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "base/toucher.h"
@@ -44,6 +45,8 @@ class ExpertStore {
     int lanes = 0;  ///< Reads in flight; 0: as many as the disk rewards, measured when the store is opened.
     EvictionPolicy::Kind policy = EvictionPolicy::kDefault;
     BulkReader::Cache cache = BulkReader::Cache::kSpare;
+    /// Workers that all read all slots, which come from their memory nodes in turn; null: from wherever.
+    const NodeSplit* split = nullptr;
     ReaderKind reading = ReaderKind::kDefault;
     ExpertReader* reader = nullptr;  ///< In place of one over the file (tests). Must outlive the store.
   };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/cpu_order.h"
 #include "base/fp_env.h"
 #include "base/pool.h"
 #include "model/experts/file_reader.h"
@@ -26,6 +27,7 @@ void ExpertStore::start() {
   for (int i = 0; i < n_threads; ++i) {
     lanes_.emplace_back([this, queued, i] {
       const FpEnvScope fp;
+      unpin();  // Its maker may be a worker that stays on one processor.
       queued ? packer() : lane(i);
     });
   }

@@ -129,6 +129,7 @@ Result<std::unique_ptr<KvPool>> KvPool::create(Ledger& ledger, KvLayout layout, 
     return Error{ErrorCode::kInvalidArgument, str_cat("a key-value cache of ", options.n_pages, " pages cannot be")};
   }
   STOKER_TRY(pool->slab_, Buffer::allocate(ledger, "kv cache", static_cast<uint64_t>(*bytes)));
+  if (options.split) interleave(pool->slab_.bytes(), options.split->ids());
   if (pool->layout_.state_bytes > 0) {
     STOKER_TRY(pool->states_, StateSlots::create(ledger, pool->layout_.state_bytes, options.n_states));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/memory_nodes.h"
 #include "base/result.h"
 #include "kernels/args.h"
 #include "model/config.h"
@@ -101,6 +102,7 @@ class KvPool {
     int64_t n_pages = 0;
     int64_t n_states = KvLayout::kStatesPerSequence;  ///< State slots, where the layout has such states.
     uint64_t scatter_seed = 0;                        ///< Not 0: pages are handed out in a random order (tests).
+    const NodeSplit* split = nullptr;                 ///< As ExpertStore::Options::split, of pages.
   };
   /// kOutOfMemory: the ledger refuses.
   static Result<std::unique_ptr<KvPool>> create(Ledger& ledger, KvLayout layout, Options options);
