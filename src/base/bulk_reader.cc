@@ -16,6 +16,10 @@
 namespace stoker {
 namespace {
 
+/// How far ahead of a read through the page cache the disk is sent: some windows, so that it goes on while they are
+/// dealt with. By itself the system reads ahead 128 KiB.
+constexpr uint64_t kAhead = 8u << 20;
+
 /// Linux says of other people's files that all of it is in memory.
 bool may_ask(const File& file) {
   struct stat info;
@@ -95,6 +99,7 @@ Result<std::span<std::byte>> BulkReader::read(uint64_t offset, uint64_t bytes, s
   const uint64_t lead = offset % kAlign;
   if (spare && direct_fd_ >= 0 && read_direct(offset - lead, lead + bytes, window.data()))
     return window.subspan(lead, bytes);
+  if (cache_ == Cache::kFill) file_->want_soon(offset + kAhead, bytes);
   STOKER_TRY_STATUS(file_->read_at(offset, window.first(bytes)));
   if (spare) file_->drop_cache(offset, bytes);
   return window.first(bytes);

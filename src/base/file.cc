@@ -80,6 +80,11 @@ Status File::read_at(uint64_t offset, std::span<std::byte> out) const {
   return Ok{};
 }
 
+void File::want_soon(uint64_t offset, uint64_t bytes) const {
+  if (bytes == 0) return;  // which would mean all the rest
+  posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+}
+
 void File::drop_cache(uint64_t offset, uint64_t bytes) const {
   posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
 }

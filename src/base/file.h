@@ -28,6 +28,9 @@ class File {
   /// Reads exactly `out.size()` bytes. kCorrupt: the file ends before; kIo: the system's reason. Both name the place.
   Status read_at(uint64_t offset, std::span<std::byte> out) const;
 
+  /// Tells the system that this range will be read soon: it begins to, and returns.
+  void want_soon(uint64_t offset, uint64_t bytes) const;
+
   /// Tells the system that this range will not be read again, so that it leaves the page cache.
   void drop_cache(uint64_t offset, uint64_t bytes) const;
 

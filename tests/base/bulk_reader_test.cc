@@ -113,5 +113,18 @@ TEST_F(BulkReaderCache, FillLeavesItThere) {
   EXPECT_EQ(pages_in_memory(*file_), (kSize + 4095) / 4096);
 }
 
+TEST_F(BulkReaderCache, FillSendsTheDiskAhead) {
+  constexpr size_t kMiB = 1 << 20;
+  const auto file = File::open(dir_.write("large", std::string(12 * kMiB, 'x')));
+  make_cold(*file);
+  if (pages_in_memory(*file) > 0) GTEST_SKIP() << "the file system keeps the file in memory";
+  const BulkReader reader(*file, Cache::kFill);
+  ASSERT_TRUE(reader.read(0, kMiB / 2, window_.bytes()));
+  const size_t wanted = 7 * kMiB / 8 / 4096;  // The system alone would read 128 KiB more than was asked for.
+  for (int i = 0; i < 1000 && pages_in_memory(*file) < wanted; ++i) usleep(10'000);
+  EXPECT_GE(pages_in_memory(*file), wanted);
+  EXPECT_LT(pages_in_memory(*file), 4 * kMiB / 4096);
+}
+
 }  // namespace
 }  // namespace stoker
