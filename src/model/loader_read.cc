@@ -18,6 +18,10 @@ namespace {
 
 using gguf::TensorType;
 
+/// From here on memory is cleared beside the reading: half of what workers did while the disk waited for them.
+constexpr uint64_t kWorthTouching = 256u << 20;
+constexpr int kMostTouching = 4;
+
 /// So that the system takes each page from its node.
 void touch_by_nodes(std::span<std::byte> arena, const PageNodes& pages, Pool& pool) {
   std::vector<std::vector<uint64_t>> of_node(pages.bytes.size());
@@ -213,7 +217,12 @@ Status WeightPlan::load(const gguf::File& file, const Residency& residency, Bulk
   STOKER_TRY(Buffer windows,
              Buffer::allocate(ledger, "load window", window_bytes() * static_cast<uint64_t>(pool.size())));
   const NodeSplit& split = pool.split();
-  if (split.n_nodes() > 1) touch_by_nodes(weights.arena.bytes(), page_nodes(residency, split), pool);
+  Toucher toucher;
+  if (split.n_nodes() > 1) {
+    touch_by_nodes(weights.arena.bytes(), page_nodes(residency, split), pool);
+  } else if (weights.arena.size() >= kWorthTouching) {
+    toucher.start(weights.arena.bytes(), std::min(pool.size(), kMostTouching));
+  }
   const std::vector<Piece> pieces = place(weights.arena.data(), residency, split);
   const Filler filler{gguf::TensorReader(file, cache), table, on_bytes};
   std::atomic<bool> failed{false};
