@@ -255,6 +255,8 @@ void gather_index_keys(const IndexSpec& index, kernels::KvType type, const std::
                        std::byte* tile) noexcept;
 /// What select_step needs for all workers together.
 int64_t select_scratch_bytes(int64_t most_seen) noexcept;
+/// And what each of them needs.
+int64_t index_scratch_bytes(const IndexSpec& index, kernels::KvType type) noexcept;
 /// What a query at this position is multiplied by, where the family has a temperature.
 float temperature_at(const AttentionSpec& a, int64_t position) noexcept;
 

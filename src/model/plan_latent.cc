@@ -48,11 +48,7 @@ void PlanBuilder::select(const IndexSpec& index, int64_t layer) {
   step.outputs_only = layer == config_.n_layers - 1;
   need(Buf::kSelected, index.most_seen);
   plan_.select_scratch = std::max(plan_.select_scratch, select_scratch_bytes(index.most_seen));
-  int64_t scratch = kernels::index_scratch_bytes(static_cast<int>(index.dim));
-  if (index.keys.ratio > 1) {
-    scratch = round_up<int64_t>(scratch, 64) + kernels::kv_tile_bytes(plan_.kv.type, static_cast<int>(index.dim));
-  }
-  plan_.attention_scratch = std::max(plan_.attention_scratch, scratch);
+  plan_.attention_scratch = std::max(plan_.attention_scratch, index_scratch_bytes(index, plan_.kv.type));
 }
 
 void PlanBuilder::latent_attention(const LayerWeights& w, int64_t layer) {

@@ -56,18 +56,25 @@ STOKER_INLINE void for_blocks(int n, F f) {
   }
 }
 
-/// q as [dimension][query] of each block, so that a block reads one stream.
+/// q as [dimension][query] of each block, so that a block reads one stream. Whole vectors of queries are written, rows
+/// ascending, so that what is too much is written over by what follows it (behind the last one by the first panel).
 template <int kMost, bool kBf16>
 inline void pack_queries(const Work& w) {
-  const int k_dim = w.args.k_dim;
+  constexpr int kSquares = (kMost + kWidth - 1) / kWidth;
   for_blocks<kMost>(w.args.n_queries, [&](int first, int count) {
-    for (int i = 0; i < count; ++i) {
-      float* to = w.q + first * w.layout.padded_k + i;
-      for (int d = 0; d < w.layout.padded_k; d += kWidth) {
-        alignas(64) float values[kWidth];
-        const Floats v = load_part(w.args.queries[first + i].q + d, k_dim - d);
-        store_floats(values, kBf16 ? round_bf16(v) : v);
-        for (int lane = 0; lane < kWidth; ++lane) to[(d + lane) * count] = values[lane];
+    float* to = w.q + first * w.layout.padded_k;
+    for (int d = 0; d < w.layout.padded_k; d += kWidth) {
+      Ints squares[kSquares][kWidth];
+      STOKER_UNROLL for (int i = 0; i < kSquares * kWidth; ++i) {
+        Floats v = floats(0.0f);
+        if (i < count) v = load_part(w.args.queries[first + i].q + d, w.args.k_dim - d);
+        squares[i / kWidth][i % kWidth] = to_bits(kBf16 ? round_bf16(v) : v);
+      }
+      STOKER_UNROLL for (int s = 0; s < kSquares; ++s) transpose(squares[s]);
+      for (int row = 0; row < kWidth; ++row, to += count) {
+        STOKER_UNROLL for (int s = 0; s < kSquares; ++s) {
+          if (s * kWidth < count) store_ints(to + s * kWidth, squares[s][row]);
+        }
       }
     }
   });

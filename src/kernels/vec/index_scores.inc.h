@@ -2,6 +2,7 @@
 // weighted sum of those above zero. Positions are lanes, and each sum is one chain.
 
 constexpr int kIndexVectors = 2;
+constexpr int kSums = 4;  // Vectors of positions whose sums go on side by side.
 
 /// Heads [first, first + count) of some tokens, at most AttentionScratch::kQueries together.
 struct IndexBlock {
@@ -13,13 +14,19 @@ inline void add_heads(const IndexArgs& a, const IndexBlock& block, const float* 
   for (int i = 0; i < block.n_tokens; ++i) {
     const float* weights = a.weights + (block.token + i) * a.weight_stride + block.first;
     float* scores = a.scores + (block.token + i) * a.score_stride + (tile - a.tile_begin) * kTile;
-    for (int p = 0; p < kTile; p += kWidth) {
-      Floats sum = block.first == 0 ? floats(0.0f) : load_floats(scores + p);
-      for (int head = 0; head < block.count; ++head) {
-        const Floats dot = load_floats(dots + (i * block.count + head) * kTile + p);
-        sum = fma(floats(weights[head]), max(dot, floats(0.0f)), sum);
+    for (int p = 0; p < kTile; p += kSums * kWidth) {
+      Floats sums[kSums];
+      STOKER_UNROLL for (int v = 0; v < kSums; ++v) {
+        sums[v] = block.first == 0 ? floats(0.0f) : load_floats(scores + p + kWidth * v);
       }
-      store_floats(scores + p, sum);
+      const float* of_head = dots + i * block.count * kTile + p;
+      for (int head = 0; head < block.count; ++head, of_head += kTile) {
+        const Floats weight = floats(weights[head]);
+        STOKER_UNROLL for (int v = 0; v < kSums; ++v) {
+          sums[v] = fma(weight, max(load_floats(of_head + kWidth * v), floats(0.0f)), sums[v]);
+        }
+      }
+      STOKER_UNROLL for (int v = 0; v < kSums; ++v) store_floats(scores + p + kWidth * v, sums[v]);
     }
   }
 }
@@ -44,12 +51,12 @@ inline void index_block(const IndexArgs& a, const IndexBlock& block) {
   for (int64_t t = a.tile_begin; t < a.tile_end; ++t) {
     Tile tile{};
     tile.k = a.pages[t] + a.k_offset;
-    tile.seen = {0, kTile};
-    expand_tile<Cache>(a.dim, tile, expanded);
     const std::byte* next = t + 1 < a.tile_end ? a.pages[t + 1] + a.k_offset : tile.k;
     const int n_calls = kTile / (kIndexVectors * kWidth) * blocks_of<kBlock>(n);
     Ahead ahead = spread(next, tile_bytes_of<Cache>(a.dim), n_calls * a.dim);
     for (int p = 0; p < kTile; p += kIndexVectors * kWidth) {
+      tile.seen = {p, p + kIndexVectors * kWidth};
+      expand_tile<Cache>(a.dim, tile, expanded);
       for_blocks<kBlock>(n, [&](int first, int count) {
         with_constant<1, kBlock>(count, [&](auto constant) {
           score_block<Panel, decltype(constant)::value, kIndexVectors>({.q = w.q + first * w.layout.padded_k,

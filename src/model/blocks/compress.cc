@@ -2,6 +2,7 @@
 // runs token by token, so that a row is the same however its tokens come, and only sums stand in the state between
 // them (docs/kernels.md#compressed).
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "kernels/kv_layout.h"
@@ -143,6 +144,12 @@ struct PartOfTile {
         value_bytes(type == KvType::kBf16 ? 4 : kernels::kv_value_bytes(type)) {}
 };
 
+/// A size that is known beforehand is one load and one store.
+template <int64_t kBytes>
+void copy_lines(const std::byte* from, std::byte* to, int64_t to_stride, int64_t n) {
+  for (int64_t line = 0; line < n; ++line) std::memcpy(to + line * to_stride, from + line * kBytes, kBytes);
+}
+
 /// Row number `place.row` of a page's keys, by way of a whole tile.
 bool store_key(const CompressSpec& spec, const Exec& exec, const RowPlace& place, std::byte* page, const float* x,
                std::byte* scratch) noexcept {
@@ -244,12 +251,10 @@ void gather_index_keys(const IndexSpec& index, KvType type, const std::byte* con
                        std::byte* tile) noexcept {
   const PartOfTile part(type, index.dim);
   const int64_t in_page = RowPlace::in_page(index.keys.ratio), bytes = in_page * part.value_bytes;
+  assert(bytes == 32 || bytes == 64);
+  const auto copy = bytes == 32 ? copy_lines<32> : copy_lines<64>;
   for (int64_t i = 0; i < n_pages; ++i) {
-    const std::byte* from = pages[i] + index.keys.offset;
-    for (int64_t line = 0; line < part.n_lines; ++line) {
-      std::memcpy(tile + line * kTilePositions * part.value_bytes + i * bytes, from + line * bytes,
-                  static_cast<size_t>(bytes));
-    }
+    copy(pages[i] + index.keys.offset, tile + i * bytes, kTilePositions * part.value_bytes, part.n_lines);
   }
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kRows = 16;
 constexpr int64_t kStretch = 16384;  // positions
-constexpr int64_t kMostTiles = 8;    // in one piece of work
+constexpr int64_t kMostTiles = 32;   // in one piece of work
+constexpr int64_t kGathered = 4;     // tiles that are put together before they are scored
 constexpr int64_t kTile = kernels::kTilePositions;
 
 int64_t tiles_of(int64_t positions) { return (positions + kTile - 1) / kTile; }
@@ -101,14 +102,22 @@ class Selection {
     if (index.keys.ratio <= 1) return score_tiles(group, begin, tiles, group.tiles);
     // A tile of keys lies in several pages.
     const int64_t in_page = RowPlace::in_page(index.keys.ratio), n_pages = kTile / in_page;
-    std::byte* const tile = exec_.worker_scratch(worker_) +
-                            round_up<int64_t>(kernels::index_scratch_bytes(static_cast<int>(index.dim)), 64);
-    for (int64_t t = tiles.begin; t < tiles.end; ++t) {
-      const int64_t n_there = std::min(n_pages, (group.end - t * kTile + in_page - 1) / in_page);
-      gather_index_keys(index, exec_.plan->kv.type, group.tiles + t * n_pages, n_there, tile);
-      const std::byte* const only = tile;
-      score_tiles(group, begin - t * kTile, {0, 1}, &only);
+    const std::byte* gathered[kGathered];
+    for (int64_t t = tiles.begin; t < tiles.end; t += kGathered) {
+      const int64_t n = std::min(kGathered, tiles.end - t);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t n_there = std::min(n_pages, (group.end - (t + i) * kTile + in_page - 1) / in_page);
+        std::byte* const tile = gathered_tile(i);
+        gather_index_keys(index, exec_.plan->kv.type, group.tiles + (t + i) * n_pages, n_there, tile);
+        gathered[i] = tile;
+      }
+      score_tiles(group, begin - t * kTile, {0, n}, gathered);
     }
+  }
+  std::byte* gathered_tile(int64_t i) const {
+    const auto dim = static_cast<int>(step_.indexer.dim);
+    return exec_.worker_scratch(worker_) + round_up<int64_t>(kernels::index_scratch_bytes(dim), 64) +
+           i * kernels::kv_tile_bytes(exec_.plan->kv.type, dim);
   }
 
   void score_tiles(const Group& group, int64_t begin, Range tiles, const std::byte* const* pages) const {
@@ -158,6 +167,13 @@ class Selection {
 int64_t select_scratch_bytes(int64_t most_seen) noexcept {
   return kRows * (kStretch * static_cast<int64_t>(sizeof(float)) + static_cast<int64_t>(sizeof(TopPositions::State)) +
                   TopPositions::bytes(most_seen));
+}
+
+int64_t index_scratch_bytes(const IndexSpec& index, kernels::KvType type) noexcept {
+  const auto dim = static_cast<int>(index.dim);
+  const int64_t scratch = kernels::index_scratch_bytes(dim);
+  if (index.keys.ratio <= 1) return scratch;
+  return round_up<int64_t>(scratch, 64) + kGathered * kernels::kv_tile_bytes(type, dim);
 }
 
 void index_query_step(const Step& step, Exec& exec, Worker& worker) noexcept {
