@@ -35,10 +35,19 @@ function(stoker_quick_to_build target)
   endif()
 endfunction()
 
-# stoker_module(quant SOURCES q8_0.cc ... DEPS gguf): library stoker::quant of the files in this folder.
+# What takes longer to read its headers than for anything else: several files of a target are compiled at once. tools/lint reads
+# them that way too.
+function(stoker_together target n_files)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${STOKER_UNITY} UNITY_BUILD_BATCH_SIZE ${n_files})
+endfunction()
+
+# stoker_module(quant SOURCES q8_0.cc ... DEPS gguf [ALONE slow.cc]): library stoker::quant of the files in this folder. Those of
+# ALONE are compiled one by one.
 function(stoker_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
-  add_library(stoker_${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "" "" "SOURCES;ALONE;DEPS;LIBS" ${ARGN})
+  add_library(stoker_${name} STATIC ${ARG_SOURCES} ${ARG_ALONE})
+  stoker_together(stoker_${name} 8)
+  set_source_files_properties(${ARG_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   add_library(stoker::${name} ALIAS stoker_${name})
   target_include_directories(stoker_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   foreach(dep ${ARG_DEPS})

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/seconds.h"
 #include "base/str_cat.h"
 
 namespace stoker::engine {
@@ -28,10 +29,6 @@ std::vector<int32_t> some_tokens(int64_t n, int64_t n_vocab) {
 class Drop final : public model::LogitsConsumer {
   void consume(const model::LogitsBlock&, Worker&) noexcept override {}
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 uint64_t bytes_streamed(const Engine& engine) {
   uint64_t bytes = 0;

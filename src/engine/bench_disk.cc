@@ -16,15 +16,15 @@
 #include <thread>
 #include <utility>
 
+#include "base/seconds.h"
 #include "base/str_cat.h"
 #include "base/system_error.h"
 
 namespace stoker::engine {
 namespace {
 
-constexpr int64_t kMiB = 1 << 20;
-constexpr int64_t kMostBytes = 4 * kMiB;
-constexpr int64_t kHugePage = 2 * kMiB;
+constexpr int64_t kMostBytes = 4 << 20;
+constexpr int64_t kHugePage = 2 << 20;
 
 using Clock = std::chrono::steady_clock;
 
@@ -73,7 +73,7 @@ Status write_all(int fd, int64_t bytes, const DiskOptions& options) {
     std::generate(words, words + kMostBytes / 8, std::ref(random));
     const ssize_t n = ::pwrite(fd, block.get(), kMostBytes, at);
     if (n != kMostBytes) {
-      return Error{ErrorCode::kIo, str_cat(options.path, ": a file of ", bytes / kMiB,
+      return Error{ErrorCode::kIo, str_cat(options.path, ": a file of ", (bytes >> 20),
                                            " MiB cannot be written: ", system_reason(n < 0 ? errno : ENOSPC))};
     }
   }
@@ -137,7 +137,7 @@ Result<DiskRead> measure(int fd, int64_t file_bytes, int64_t bytes, int depth, c
     });
   }
   threads.clear();  // waits for them
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = seconds_since(start);
   if (error == EINVAL) return no_direct(options.path);
   if (error != 0) return Error{ErrorCode::kIo, str_cat(options.path, ": ", system_reason(error))};
   if (is_cancelled(options)) return Error{ErrorCode::kCancelled, "cancelled"};
@@ -163,7 +163,7 @@ Status open(const DiskOptions& options, Opened& out) {
                  str_cat(options.path, ": ", system_reason(errno))};
   }
   if (S_ISDIR(info.st_mode)) {
-    out.bytes = options.quick ? 2 * kMostBytes : 1024 * kMiB;
+    out.bytes = options.quick ? 2 * kMostBytes : int64_t{1} << 30;
     STOKER_TRY(out.file, temporary(options, out.bytes));
     return Ok{};
   }

@@ -15,15 +15,15 @@
 namespace stoker::engine {
 namespace {
 
-constexpr uint64_t kMiB = 1 << 20;
+using Clock = std::chrono::steady_clock;
 constexpr int64_t kReadUnit = 256;  ///< Of read_all.
 constexpr int64_t kSliceBytes = 32 << 20;
 
 /// Twice what the caches say they hold, within reason.
 uint64_t buffer_bytes(bool quick) {
-  if (quick) return 8 * kMiB;
+  if (quick) return 8 << 20;
   const long cache = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return std::clamp<uint64_t>(2 * static_cast<uint64_t>(std::max(cache, 0L)), 512 * kMiB, 2048 * kMiB);
+  return std::clamp<uint64_t>(2 * static_cast<uint64_t>(std::max(cache, 0L)), 512 << 20, uint64_t{2} << 30);
 }
 
 bool is_cancelled(const MachineOptions& options) {
@@ -36,7 +36,6 @@ Error cancelled_error() { return {ErrorCode::kCancelled, "cancelled"}; }
 /// are timed from the first start to the last end. Slices are short (a millisecond or two), so that some are
 /// undisturbed on a busy machine too, and a part is read once before its first slice comes again.
 MachineFigures::Read measure_read(Pool& pool, const Buffer& buffer, const MachineOptions& options) {
-  using Clock = std::chrono::steady_clock;
   const int64_t part = static_cast<int64_t>(buffer.size()) / pool.size() / kReadUnit * kReadUnit;
   const int64_t slice = std::min(part, kSliceBytes);
   const double seconds = options.quick ? 0 : options.read_seconds;

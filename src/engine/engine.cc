@@ -7,6 +7,7 @@
 #include "base/cpu_order.h"
 #include "base/log.h"
 #include "base/memory_limit.h"
+#include "base/seconds.h"
 #include "base/str_cat.h"
 #include "model/arch/arch.h"
 
@@ -334,7 +335,7 @@ Status Engine::load(const Needs& needs, const std::function<void(uint64_t)>& on_
   options.embedding = model_->embedding_reader();
   options.layer_inputs = model_->layer_input_reader();
   STOKER_TRY(runner_, model::Runner::create(model_->plan(), *pool_, *ledger_, options));
-  load_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  load_seconds_ = seconds_since(start);
   return Ok{};
 }
 

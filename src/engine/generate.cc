@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/seconds.h"
 #include "base/str_cat.h"
 #include "engine/step.h"
 
@@ -10,7 +11,6 @@ namespace stoker::engine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 bool cancelled(const GenerateOptions& options) {
   return options.cancel && options.cancel->load(std::memory_order_relaxed);

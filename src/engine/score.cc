@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/math.h"
+#include "base/seconds.h"
 #include "base/str_cat.h"
 
 namespace stoker::engine {
@@ -148,7 +149,7 @@ Result<Scores> score(Engine& engine, std::span<const int32_t> tokens, const Scor
     ++count;
   }
   out.perplexity = count ? math::exp(-sum / static_cast<double>(count)) : NAN;
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  out.seconds = seconds_since(start);
   return out;
 }
 

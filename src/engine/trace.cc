@@ -12,7 +12,7 @@ namespace stoker::engine {
 namespace {
 
 constexpr uint64_t kMostText = uint64_t{4} << 30;
-constexpr int64_t kMostExperts = 1 << 16, kMostBytes = int64_t{1} << 40, kMostLayers = 1 << 14;
+constexpr int64_t kMostExperts = 1 << 16, kMostExpertBytes = int64_t{1} << 40, kMostLayers = 1 << 14;
 constexpr std::string_view kFirstLine = "stoker-trace 1";
 constexpr size_t kBuffered = 1 << 16;
 
@@ -89,8 +89,8 @@ Status parse_header(Lines& lines, Trace& trace) {
 Status parse_layer(Lines& lines, Trace& trace) {
   int64_t slot = 0, read = 0, layer = 0;
   const int64_t least = trace.layers.empty() ? 0 : trace.layers.back().layer + 1;
-  if (!lines.take(layer, least, kMostLayers) || !lines.take(" slot ") || !lines.take(slot, 1, kMostBytes) ||
-      !lines.take(" read ") || !lines.take(read, 1, kMostBytes) || !lines.at_end() || !trace.calls.empty()) {
+  if (!lines.take(layer, least, kMostLayers) || !lines.take(" slot ") || !lines.take(slot, 1, kMostExpertBytes) ||
+      !lines.take(" read ") || !lines.take(read, 1, kMostExpertBytes) || !lines.at_end() || !trace.calls.empty()) {
     return lines.wrong("'layer L slot BYTES read BYTES', layers ascending and before all calls");
   }
   trace.layers.push_back({layer, static_cast<uint64_t>(slot), static_cast<uint64_t>(read)});

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxNameBytes = 64;
 constexpr uint32_t kMaxDims = 4;
-constexpr uint64_t kMaxReserve = 1u << 14;
+constexpr uint64_t kMaxTensorsReserved = 1u << 14;
 
 std::string shape_text(const std::vector<int64_t>& shape) {
   std::string out = "[";
@@ -186,7 +186,7 @@ void note_gaps(uint64_t data_begin, uint64_t alignment, Directory& directory) {
 
 Result<Directory> read_directory(Cursor& cursor, uint64_t count, uint64_t alignment, File::Options options) {
   Directory out;
-  out.tensors.reserve(static_cast<size_t>(std::min(count, kMaxReserve)));
+  out.tensors.reserve(static_cast<size_t>(std::min(count, kMaxTensorsReserved)));
   for (uint64_t i = 0; i < count; ++i) {
     STOKER_TRY(TensorInfo tensor, read_tensor_info(cursor, i, alignment, options));
     out.tensors.push_back(std::move(tensor));

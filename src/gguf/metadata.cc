@@ -14,7 +14,7 @@ constexpr uint64_t kMaxKeyBytes = 65535;
 constexpr uint64_t kMaxTextBytes = 1u << 30;
 constexpr uint64_t kMaxElements = 1u << 30;
 // What a count from the file may make us reserve at once; beyond it, memory grows with what has really been read.
-constexpr uint64_t kMaxReserve = 1u << 16;
+constexpr uint64_t kMaxKeysReserved = 1u << 16;
 
 bool plain_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
@@ -148,7 +148,7 @@ Result<std::string> read_key(Cursor& cursor, uint64_t number) {
 Result<Metadata> read_metadata(Cursor& cursor, uint64_t count) {
   Metadata out;
   std::vector<uint64_t> positions;
-  out.reserve(static_cast<size_t>(std::min(count, kMaxReserve)));
+  out.reserve(static_cast<size_t>(std::min(count, kMaxKeysReserved)));
   for (uint64_t i = 0; i < count; ++i) {
     positions.push_back(cursor.position());
     STOKER_TRY(std::string key, read_key(cursor, i));

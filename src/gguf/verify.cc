@@ -12,7 +12,7 @@ namespace {
 enum class Kind { kF16, kBF16, kF32, kF64, kE8M0, kUE4M3, kIQ1M };
 
 /// The fields of a block that can be wrong: `count` of them, one after the other.
-struct Field {
+struct FloatField {
   TensorType type;
   std::string_view name;
   Kind kind;
@@ -20,7 +20,7 @@ struct Field {
 };
 
 using enum TensorType;
-constexpr Field kFields[] = {
+constexpr FloatField kFields[] = {
     {kF32, "an element", Kind::kF32, 0, 1},   {kF16, "an element", Kind::kF16, 0, 1},
     {kBF16, "an element", Kind::kBF16, 0, 1}, {kF64, "an element", Kind::kF64, 0, 1},
     {kQ4_0, "d", Kind::kF16, 0, 1},           {kQ4_1, "d or m", Kind::kF16, 0, 2},
@@ -76,7 +76,7 @@ Class classify_at(const std::byte* at) {
 }
 
 template <Kind kKind>
-std::optional<Fault> walk(const Field& field, size_t block_bytes, std::span<const std::byte> bytes) {
+std::optional<Fault> walk(const FloatField& field, size_t block_bytes, std::span<const std::byte> bytes) {
   std::optional<Fault> out;
   const size_t n_blocks = bytes.size() / block_bytes;
   for (size_t block = 0; block < n_blocks; ++block) {
@@ -94,7 +94,7 @@ std::optional<Fault> walk(const Field& field, size_t block_bytes, std::span<cons
 
 std::optional<Fault> verify_tensor(TensorType type, std::span<const std::byte> bytes) {
   const auto* field =
-      std::find_if(std::begin(kFields), std::end(kFields), [&](const Field& f) { return f.type == type; });
+      std::find_if(std::begin(kFields), std::end(kFields), [&](const FloatField& f) { return f.type == type; });
   if (field == std::end(kFields)) return std::nullopt;
   const auto block_bytes = static_cast<size_t>(type_info(type)->n_bytes);
   STOKER_CHECK(bytes.size() % block_bytes == 0);

@@ -13,7 +13,7 @@
 namespace stoker::gguf {
 namespace {
 
-constexpr size_t kMaxNameBytes = 63;  // what the strictest readers take
+constexpr size_t kStrictNameBytes = 63;  // what the strictest readers take
 
 /// Appends fields in one byte order.
 class Sink {
@@ -134,7 +134,7 @@ Status Writer::declare_tensor(std::string name, TensorType type, std::vector<int
   const auto refuse = [&](std::string_view why) {
     return Error{ErrorCode::kInvalidArgument, str_cat("tensor ", quoted(name), ": ", why)};
   };
-  if (name.empty() || name.size() > kMaxNameBytes || name.find('\0') != std::string::npos)
+  if (name.empty() || name.size() > kStrictNameBytes || name.find('\0') != std::string::npos)
     return refuse("names have 1 to 63 bytes, none of them NUL");
   const std::optional<TypeInfo> info = type_info(type);
   if (!info) return refuse(str_cat("type ", static_cast<uint32_t>(type), " is not known"));

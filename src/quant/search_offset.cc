@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kGuesses = 21;  // First guesses of fit_line, and the distance between them in levels.
 constexpr float kFirstGuess = -1.0f, kGuessStep = 0.1f;
-constexpr int kRefinements = 4;
+constexpr int kLineRefinements = 4;
 constexpr float kLargest = std::numeric_limits<float>::max();
 
 // y ~ scale * q - min.
@@ -69,7 +69,7 @@ Line fit_line(const float* y, int n, int top) {
     const float levels = static_cast<float>(top) + kFirstGuess + kGuessStep * static_cast<float>(guess);
     try_line(-lo, levels * per_unit);
   }
-  for (int i = 0; i < kRefinements; ++i) {
+  for (int i = 0; i < kLineRefinements; ++i) {
     if (!try_line(best.min, inverse_or_zero(best.scale))) break;
   }
   return best;
@@ -171,7 +171,7 @@ void fit_offset(const float* x, int sub, int top, int scale_top, OffsetBlock& ou
   const OffsetSearch search(y, sub, top, scale_top);
   Line line = search.first();
   float best = kLargest;
-  for (int round = 0; round < kRefinements; ++round) {
+  for (int round = 0; round < kLineRefinements; ++round) {
     OffsetBlock trial{};
     trial.d = range.half(line.scale);
     trial.dmin = range.half(line.min);

@@ -7,8 +7,6 @@
 namespace stoker::text {
 namespace {
 
-constexpr CharClass kSpaceClass(kSpace);
-
 class Bpe final : public Algorithm {
  public:
   Bpe(const Vocab& vocab, const Pretokenizer& pre, BpeSymbols symbols)

@@ -50,11 +50,9 @@ constexpr CodeRange kWidePunctRanges[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0
                                           {0x2026, 0x2026}, {0x3001, 0x303F}, {0xFE30, 0xFE4F},
                                           {0xFF01, 0xFF01}, {0xFF0C, 0xFF0C}, {0xFF1A, 0xFF1B}};
 constexpr CodeRange kBopomofoRanges[] = {{0x3105, 0x312F}};
-constexpr CodeRange kHanKanaRanges[] = {{0x3040, 0x30FF}, {0x4E00, 0x9FA5}};
 constexpr CharClass kHangul{std::span<const CodeRange>(kHangulRanges)};
 constexpr CharClass kWidePunct{std::span<const CodeRange>(kWidePunctRanges)};
 constexpr CharClass kBopomofo{std::span<const CodeRange>(kBopomofoRanges)};
-constexpr CharClass kHanKana{std::span<const CodeRange>(kHanKanaRanges)};
 constexpr Rule kYoutuScripts[] = {repeat(kHangul), repeat(kWidePunct), repeat(kBopomofo), repeat(kHanKana)};
 constexpr Rule kYoutu[] = {cased_word(kLead, kUpperClass, kLowerClass, true),
                            repeat(kNumbers, 1, 1),

@@ -24,6 +24,9 @@ inline constexpr CharClass kAsciiDigits = CharClass().with_range('0', '9');
 inline constexpr CharClass kAsciiPunct =
     CharClass().with_range('!', '/').with_range(':', '@').with_range('[', '`').with_range('{', '~');
 
+inline constexpr CodeRange kHanKanaRanges[] = {{0x3040, 0x30FF}, {0x4E00, 0x9FA5}};
+inline constexpr CharClass kHanKana{std::span<const CodeRange>(kHanKanaRanges)};
+
 /// [^\r\n\p{L}\p{N}]?\p{L}+
 inline constexpr Rule kWord = led(kLead, kLetters);
 ///  ?[^\s\p{L}\p{N}]+[\r\n]*
@@ -34,6 +37,7 @@ inline constexpr Rule kSpaceRun = repeat(kSpaces);
 // 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)
 inline constexpr Rule kGpt2[] = {contractions(true), led(kBlank, kLetters), led(kBlank, kNumbers), led(kBlank, kOther),
                                  spaces_before_space()};
+inline constexpr Rule kNumberRuns[] = {repeat(kNumbers)};
 inline constexpr Rule kEachNumber[] = {repeat(kNumbers, 1, 1)};
 inline constexpr Rule kUpTo3Numbers[] = {repeat(kNumbers, 1, 3)};
 

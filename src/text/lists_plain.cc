@@ -28,7 +28,6 @@ constexpr CharClass kPunctSome = CharClass(kPunct).with("$+<=>^~|");
 constexpr CharClass kPunctFalcon = kPunctSome.with("`");
 constexpr Rule kPunctRuns[] = {repeat(kPunctSome)};
 constexpr Rule kPunctRunsFalcon[] = {repeat(kPunctFalcon)};
-constexpr Rule kNumberRuns[] = {repeat(kNumbers)};
 constexpr Rule kThreeDigits[] = {repeat(kAsciiDigits, 3, 3)};
 
 // C|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+

@@ -39,12 +39,9 @@ constexpr Rule kCasedWords[] = {led(kSpaces, kCased)};
 constexpr Rule kQuoteRuns[] = {led(kSpaces, kQuotes)};
 constexpr Rule kSpacesAtEnd[] = {spaces_at_end()};
 constexpr Rule kEastRuns[] = {repeat(kEast)};
-constexpr Rule kNumberRuns[] = {repeat(kNumbers)};
 constexpr Rule kAnyWords[] = {led(kSpaces, kLetters)};
-constexpr Rule kPunctRuns[] = {led(kSpaces, kPunctClass)};
+constexpr Rule kSpacedPunctRuns[] = {led(kSpaces, kPunctClass)};
 
-constexpr CodeRange kHanKanaRanges[] = {{0x3040, 0x30FF}, {0x4E00, 0x9FA5}};
-constexpr CharClass kHanKana{std::span<const CodeRange>(kHanKanaRanges)};
 constexpr Rule kHanKanaRuns[] = {repeat(kHanKana)};
 
 // [ASCII punctuation][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
@@ -81,7 +78,7 @@ constexpr Rule kAfmoeRuns[] = {repeat(kAfmoeScripts)};
 }  // namespace
 
 constexpr Pass kR8[6] = {{kEachNewline}, {kCasedWords}, {kQuoteRuns}, {kSpacesAtEnd}, {kEastRuns}, {kNumberRuns}};
-constexpr Pass kR9[5] = {{kEachNewline}, {kAnyWords}, {kPunctRuns}, {kEastRuns}, {kEachNumber}};
+constexpr Pass kR9[5] = {{kEachNewline}, {kAnyWords}, {kSpacedPunctRuns}, {kEastRuns}, {kEachNumber}};
 constexpr Pass kR10[3] = {{kUpTo3Numbers}, {kHanKanaRuns}, {kDeepseek3}};
 constexpr Pass kR14[1] = {{kBloom}};
 constexpr Pass kR15[2] = {{kBloom}, {kEachNumber}};

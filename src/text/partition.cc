@@ -9,7 +9,7 @@
 namespace stoker::text {
 namespace {
 
-constexpr size_t kLongestToken = 4096;
+constexpr size_t kLongestPartedToken = 4096;
 
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
@@ -138,9 +138,9 @@ Result<Partition> Partition::build(const Source& source, const Vocab& vocab) {
     bool special = kind == TokenKind::kControl || kind == TokenKind::kUnknown;
     if (!special && kind != TokenKind::kUserDefined) continue;
     std::string_view text = vocab.pieces[id];
-    if (text.size() > kLongestToken)
+    if (text.size() > kLongestPartedToken)
       return Error{ErrorCode::kUnsupported, str_cat("tokenizer.ggml.tokens: special token ", id, " has ", text.size(),
-                                                    " bytes, at most ", kLongestToken, " are supported")};
+                                                    " bytes, at most ", kLongestPartedToken, " are supported")};
     out.candidates_.push_back({.text = std::string(text),
                                .id = static_cast<TokenId>(id),
                                .rank = 0,

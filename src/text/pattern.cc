@@ -3,8 +3,6 @@
 namespace stoker::text {
 namespace {
 
-constexpr CharClass kSpaceClass(kSpace);
-
 // Cuts one piece by one expression; what comes out goes on to the next expressions.
 class PassSink final : public PieceSink {
  public:

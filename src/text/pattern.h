@@ -9,6 +9,8 @@
 
 namespace stoker::text {
 
+inline constexpr CharClass kSpaceClass(kSpace);
+
 /// The text of one piece under one expression. It remembers the last run of white space seen, so that several
 /// rules that look to the end of the run, from each of its characters, stay linear together.
 class Scanner {

@@ -5,7 +5,6 @@
 namespace stoker::text::match {
 namespace {
 
-constexpr CharClass kSpaceClass(kSpace);
 constexpr CharClass kLetterClass(kLetter);
 constexpr CharClass kMarkClass(kMark);
 

@@ -15,7 +15,7 @@ namespace {
 /// An unknown character is so much worse than the worst token.
 constexpr double kUnknownPenalty = 10;
 /// Of a token, in bytes: bounds the work per character.
-constexpr size_t kLongestToken = 1024;
+constexpr size_t kLongestPiece = 1024;
 
 // SentencePiece's unigram model: of all ways to cut a text into tokens the one whose scores have the largest sum.
 class Unigram final : public Algorithm {
@@ -160,9 +160,9 @@ class Unigram final : public Algorithm {
 
 Result<std::unique_ptr<Algorithm>> make_unigram(const Source& source, Vocab& vocab) {
   for (size_t id = 0; id < vocab.size(); ++id) {
-    if (vocab.pieces[id].size() > kLongestToken)
+    if (vocab.pieces[id].size() > kLongestPiece)
       return Error{ErrorCode::kUnsupported, str_cat("tokenizer.ggml.tokens: token ", id, " has ",
-                                                    vocab.pieces[id].size(), " bytes, more than ", kLongestToken)};
+                                                    vocab.pieces[id].size(), " bytes, more than ", kLongestPiece)};
   }
   std::vector<uint8_t> bytes(source.charsmap.begin(), source.charsmap.end());
   STOKER_TRY(Charsmap charsmap, Charsmap::parse(std::move(bytes)));

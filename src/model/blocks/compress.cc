@@ -14,7 +14,7 @@ namespace {
 using kernels::kTilePositions;
 using kernels::KvType;
 
-constexpr int64_t kChannels = 64;  // of a piece of work
+constexpr int64_t kPieceChannels = 64;  // of a piece of work
 
 /// The softmax of some channels so far: the largest score, and relative to it the sums of weights and of weighted
 /// values.
@@ -34,7 +34,7 @@ struct Pool {
 
 /// What a token has for some channels.
 struct Candidate {
-  float scores[kChannels];
+  float scores[kPieceChannels];
   const float* values;
 };
 
@@ -45,13 +45,13 @@ void start(const Pool& pool, const Candidate& c, int64_t n) noexcept {
 }
 
 constexpr auto kOnes = [] {
-  std::array<float, kChannels> ones{};
+  std::array<float, kPieceChannels> ones{};
   for (float& one : ones) one = 1;
   return ones;
 }();
 
 void add(const kernels::Table& t, const Pool& pool, const Candidate& c, int64_t n) noexcept {
-  float kept[kChannels] = {}, weight[kChannels] = {};
+  float kept[kPieceChannels] = {}, weight[kPieceChannels] = {};
   for (int64_t i = 0; i < n; ++i) {
     const float score = c.scores[i], before = pool.max[i];
     const float max = score > before ? score : before;
@@ -73,7 +73,7 @@ class RowPooling {
         spec_(spec),
         exec_(exec),
         first_(first),
-        n_(std::min(kChannels, spec.dim - first)),
+        n_(std::min(kPieceChannels, spec.dim - first)),
         width_(spec.dim * (ModelConfig::overlaps(spec.ratio) ? 2 : 1)) {}
 
   void run(const RowSpan& span) const noexcept {
@@ -133,7 +133,7 @@ class RowPooling {
 };
 
 int64_t pieces_of(const CompressSpec& spec) noexcept {
-  return spec.ratio == 0 ? 0 : (spec.dim + kChannels - 1) / kChannels;
+  return spec.ratio == 0 ? 0 : (spec.dim + kPieceChannels - 1) / kPieceChannels;
 }
 
 /// Positions of a K tile that 16 rows of keys in a page are a part of.
@@ -232,7 +232,7 @@ void compress_step(const Step& step, Exec& exec, Worker& worker) noexcept {
     if (item >= n_pooled) return norm_latents(step, exec, item - n_pooled);
     const int64_t piece = item % n_pieces;
     const CompressSpec& spec = piece < n_main ? step.compress : step.index_compress;
-    const RowPooling pooling(step, spec, exec, (piece < n_main ? piece : piece - n_main) * kChannels);
+    const RowPooling pooling(step, spec, exec, (piece < n_main ? piece : piece - n_main) * kPieceChannels);
     pooling.run(exec.spans[static_cast<size_t>(item / n_pieces)]);
   });
   if (worker.index() == 0) point_activations(step, exec);

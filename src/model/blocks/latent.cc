@@ -101,7 +101,7 @@ Share share_of(const Step& step, const Exec& exec, const Worker& worker) noexcep
   return {{0, n_heads}, worker.share(n)};
 }
 
-void finish_query(const Step& step, Exec& exec, int64_t head, int64_t r) noexcept {
+void finish_latent_query(const Step& step, Exec& exec, int64_t head, int64_t r) noexcept {
   const AttentionSpec& a = step.attention;
   const int64_t plain = step.latent.plain, shared = step.latent.shared;
   float* q = exec.row(step.in, r) + head * step.heads.in_stride;
@@ -133,7 +133,7 @@ void latent_step(const Step& step, Exec& exec, Worker& worker) noexcept {
 void absorb_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const Share mine = share_of(step, exec, worker);
   for (int64_t h = mine.heads.begin; h < mine.heads.end; ++h) {
-    for (int64_t r = mine.rows.begin; r < mine.rows.end; ++r) finish_query(step, exec, h, r);
+    for (int64_t r = mine.rows.begin; r < mine.rows.end; ++r) finish_latent_query(step, exec, h, r);
   }
   quantize_heads(step, exec, mine.heads, mine.rows);
   if (worker.index() == 0) exec.activations = activations_of(head_rows(step, exec, 0, exec.quantized));

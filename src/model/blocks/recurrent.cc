@@ -8,7 +8,7 @@
 namespace stoker::model {
 namespace {
 
-constexpr int64_t kPiecesPerWorker = 4;
+constexpr int64_t kHeadPiecesPerWorker = 4;
 
 template <class T>
 T* floats_at(T* state, int64_t offset) noexcept {
@@ -25,7 +25,7 @@ float* to_of(const RowSpan& span, int64_t offset) noexcept {
 template <class F>
 void each_item(const Exec& exec, Worker& worker, int64_t n_items, F&& f) {
   const int64_t n = static_cast<int64_t>(exec.spans.size()) * n_items;
-  const int64_t piece = std::max<int64_t>(1, n / (worker.count() * kPiecesPerWorker));
+  const int64_t piece = std::max<int64_t>(1, n / (worker.count() * kHeadPiecesPerWorker));
   worker.each(n, piece, [&](Range range) {
     for (int64_t i = range.begin; i < range.end; ++i) {
       f(exec.spans[static_cast<size_t>(i / n_items)], i % n_items);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/seconds.h"
 #include "base/str_cat.h"
 #include "model/experts/ring.h"
 
@@ -125,7 +126,7 @@ int measure_lanes(ExpertReader& reader, const ExpertIndex& index, uint64_t piece
     const auto start = Clock::now();
     const uint64_t bytes = read_all(reader, kSteps[step], windows, BulkReader::window_bytes(piece_bytes),
                                     random_reads(index, piece_bytes, round, start + kPerRound));
-    const double rate = static_cast<double>(bytes) / std::chrono::duration<double>(Clock::now() - start).count();
+    const double rate = static_cast<double>(bytes) / seconds_since(start);
     rates[step] = std::max(rates[step], rate);
   }
   const double best = *std::max_element(rates.begin(), rates.end());
