@@ -33,6 +33,32 @@ RULES = {
         **{"gating": "softmax", "renormalized": False, "expert_scale": 1.0, "n_groups": 1, "n_used_groups": 3},
         **{"exp_probs_b.bias": None, "ffn_down_shexp.weight": None},
     },
+    "afmoe": {
+        **{"renormalized": False, "expert_scale": 1.0, "embedding_scale": 1.0, "window": 1000},
+        **{"exp_probs_b.bias": None, "ffn_down_shexp.weight": None, "attn_gate.weight": None},
+    },
+    "apertus": {"ffn_down.weight": None, "attn_q_norm.weight": None},
+    "cohere2moe": {"gating": "softmax", "renormalized": True, "logit_scale": 1.0, "window": 1000},
+    "dbrx": {"renormalized": False, "layer_norm": False},
+    "deci": {"scale": 1.0, "rotates": False},
+    "exaone-moe": {"renormalized": False, "expert_scale": 1.0, "window": 1000, "exp_probs_b.bias": None},
+    "gemma3n": {"embedding_scale": 1.0, "window": 1000, "final_cap": 0.0, "laurel_r.weight": None},
+    "granite_swa": {"embedding_scale": 1.0, "residual_scale": 1.0, "logit_scale": 1.0, "window": 1000},
+    "hy_v3": {"renormalized": False, "expert_scale": 1.0, "exp_probs_b": None, "ffn_down_shexp.weight": None},
+    "jais2": {"layer_norm": False, "rotates": False},
+    "laguna": {
+        **{"renormalized": False, "expert_scale": 1.0, "window": 1000},
+        **{"exp_probs_b.bias": None, "ffn_down_shexp.weight": None, "attn_gate.weight": None},
+    },
+    "llama4": {"gating": "softmax", "ffn_down_shexp.weight": None},
+    "mellum": {"renormalized": False, "window": 1000},
+    "mimo2": {"renormalized": False, "value_scale": 1.0, "window": 1000, "exp_probs_b.bias": None},
+    "mpt": {"layer_norm": False},
+    "smallthinker": {"renormalized": False, "n_used_experts": 2},
+    "step35": {
+        **{"renormalized": False, "expert_scale": 1.0, "window": 1000},
+        **{"exp_probs_b.bias": None, "ffn_down_shexp.weight": None, "attn_gate.weight": None},
+    },
 }
 
 
