@@ -84,8 +84,10 @@ class Run {
     STOKER_TRY_STATUS(engine->check_logits());
     STOKER_TRY_STATUS(load(*engine, engine::bench_needs(tests_, one.batch)));
     watch_signals();
-    engine::BenchOptions options{
-        .repetitions = args_.repetitions, .cancel = &cancelled, .energy = engine::EnergyMeter::find()};
+    engine::BenchOptions options{.repetitions = args_.repetitions,
+                                 .cancel = &cancelled,
+                                 .read_loop = args_.read_loop,
+                                 .energy = engine::EnergyMeter::find()};
     engine::Bench bench(*engine, options);
     for (size_t i = 0; i < tests_.size() && written_; ++i) {
       STOKER_TRY(engine::BenchRow row, run(bench, options, i));
@@ -143,6 +145,7 @@ int dispatch(const BenchArgs& args) {
   if (!args.disk.empty() && !args.machine) return usage("--disk goes with --machine");
   if (args.quick && !args.machine && !args.kernels) return usage("--quick goes with --machine or --kernels");
   if (!args.compare.empty() && (args.machine || args.kernels)) return usage("--compare goes with a --model");
+  if (args.read_loop && (args.machine || args.kernels)) return usage("--read-loop goes with a --model");
   if (args.machine) return run_bench_machine(args);
   return args.kernels ? run_bench_kernels(args) : Run(args)();
 }

@@ -48,6 +48,7 @@ void add_tests(CLI::App& app, BenchArgs& args) {
       ->default_str("1");
   add_integer(app, "-r,--repetitions", args.repetitions, 1, 1000000, "Timed runs of each test, after one to warm up")
       ->default_str("5");
+  app.add_flag("--read-loop", args.read_loop, "In turns with each pass, read weights with plain loads, and compare");
 }
 
 void add_machine(CLI::App& app, BenchArgs& args) {

@@ -17,6 +17,7 @@ struct BenchArgs {
   std::vector<int> threads{0};
   std::vector<int64_t> prompts{512}, lengths{128}, depths{0}, streams{1};
   int repetitions = 5;
+  bool read_loop = false;
   bool md = false, json = false, csv = false;
   std::string compare;  ///< Path of an older run's JSON.
 

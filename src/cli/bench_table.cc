@@ -59,6 +59,10 @@ std::vector<Cell> cells_of(const BenchRecord& r, size_t model_width, bool energy
       {"of bandwidth", 12, percent(r.bandwidth_share)},
       {"of int8", 7, percent(r.int8_share)}};
   const auto joules = r.row.joules_per_token;
+  if (r.row.read_loop_share) {
+    cells.push_back({"loop GB/s", 9, fixed(*r.row.read_loop_rate / 1e9, 1)});
+    cells.push_back({"of loop", 7, percent(r.row.read_loop_share)});
+  }
   if (energy) cells.push_back({"J a token", 9, joules ? fixed(*joules, 3) : "-"});
   if (compares) cells.push_back({"ratio", 6, r.ratio ? fixed(*r.ratio, 3) : "-"});
   return cells;
@@ -102,6 +106,10 @@ nlohmann::ordered_json to_json(const BenchRecord& r, bool compares) {
                {"bandwidth_share", or_null(r.bandwidth_share)},
                {"int8_share", or_null(r.int8_share)},
                {"joules_per_token", or_null(r.row.joules_per_token)}};
+  if (r.row.read_loop_share) {
+    json["read_loop_bytes_per_second"] = *r.row.read_loop_rate;
+    json["read_loop_share"] = *r.row.read_loop_share;
+  }
   if (compares) json["ratio"] = or_null(r.ratio);
   return json;
 }

@@ -6,6 +6,7 @@
 
 #include "base/seconds.h"
 #include "base/str_cat.h"
+#include "engine/bench_peaks.h"
 
 namespace stoker::engine {
 namespace {
@@ -37,6 +38,9 @@ uint64_t bytes_streamed(const Engine& engine) {
   }
   return bytes;
 }
+
+constexpr int64_t kLoopUnit = 256;         ///< Of read_all.
+constexpr int64_t kLoopBytes = 256 << 20;  ///< Read at once: as long as a token of a small model takes.
 
 /// Of values that it sorts.
 double median_of(std::vector<double>& values) {
@@ -108,21 +112,46 @@ Status Bench::fill(const BenchCase& test) {
   return Ok{};
 }
 
+Result<Bench::Timed> Bench::timed(std::span<const BenchCall> calls, bool read_loop) {
+  const Buffer& weights = engine_.model().weights().arena;
+  const auto units = static_cast<int64_t>(weights.size()) / kLoopUnit;
+  Timed sum;
+  for (const BenchCall& call : calls) {
+    const auto start = std::chrono::steady_clock::now();
+    STOKER_TRY_STATUS(take(call));
+    sum.seconds += seconds_since(start);
+    if (!read_loop || units == 0) continue;
+    const int64_t begin = loop_at_ < units ? loop_at_ : 0, n = std::min(units - begin, kLoopBytes / kLoopUnit);
+    loop_at_ = begin + n;
+    const auto loop_start = std::chrono::steady_clock::now();
+    engine_.pool().run([&](Worker& worker) {
+      const Range mine = worker.share(n);
+      read_all(weights.data() + (begin + mine.begin) * kLoopUnit, static_cast<size_t>(mine.size() * kLoopUnit));
+    });
+    sum.loop_seconds += seconds_since(loop_start);
+    sum.loop_bytes += static_cast<double>(n * kLoopUnit);
+  }
+  return sum;
+}
+
 Result<BenchRow> Bench::run(const BenchCase& test) {
   STOKER_TRY_STATUS(fill(test));
   const std::vector<BenchCall> calls = bench_calls(test, engine_.options().batch);
   const auto n_tokens = static_cast<double>(test.tokens());
-  std::vector<double> rates, joules;
+  const BenchTraffic traffic = bench_traffic(engine_.model(), test, engine_.options().batch);
+  std::vector<double> rates, joules, loop_rates, loop_shares;
   uint64_t streamed = 0;
   for (int i = 0; i <= options_.repetitions; ++i) {
     if (i == 1) streamed = bytes_streamed(engine_);
     shift_ = i * test.n;  // other tokens each time: those of the time before would find their experts in the cache
     energy_.start();
-    const auto start = std::chrono::steady_clock::now();
-    for (const BenchCall& call : calls) STOKER_TRY_STATUS(take(call));
-    const double seconds = seconds_since(start);
+    STOKER_TRY(const Timed sum, timed(calls, options_.read_loop && i > 0));
     const auto energy = energy_.joules();
-    if (i > 0) rates.push_back(n_tokens / seconds);  // the first warms up
+    if (i > 0) rates.push_back(n_tokens / sum.seconds);  // the first warms up
+    if (sum.loop_seconds > 0) {
+      loop_rates.push_back(sum.loop_bytes / sum.loop_seconds);
+      loop_shares.push_back(traffic.bytes_per_token * rates.back() / loop_rates.back());
+    }
     if (i > 0 && energy) joules.push_back(*energy / n_tokens);
     for (model::Sequence& sequence : sequences_) STOKER_TRY_STATUS(sequence.truncate(test.depth));
   }
@@ -132,10 +161,12 @@ Result<BenchRow> Bench::run(const BenchCase& test) {
                .min = rates.front(),
                .max = rates.back(),
                .repetitions = options_.repetitions,
-               .traffic = bench_traffic(engine_.model(), test, engine_.options().batch),
+               .traffic = traffic,
                .disk_bytes_per_token =
                    static_cast<double>(bytes_streamed(engine_) - streamed) / (n_tokens * options_.repetitions)};
   if (!joules.empty()) row.joules_per_token = median_of(joules);
+  if (!loop_rates.empty()) row.read_loop_rate = median_of(loop_rates);
+  if (!loop_shares.empty()) row.read_loop_share = median_of(loop_shares);
   return row;
 }
 

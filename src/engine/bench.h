@@ -23,11 +23,18 @@ struct BenchRow {
   BenchTraffic traffic;
   double disk_bytes_per_token = 0;           ///< Of experts and layers that are streamed; the mean of the repetitions.
   std::optional<double> joules_per_token{};  ///< The median; nothing where energy cannot be read.
+  /// With BenchOptions::read_loop, medians of the repetitions: bytes per second of the loop, and bytes_per_token times
+  /// the repetition's rate as a part of it.
+  std::optional<double> read_loop_rate{}, read_loop_share{};
 };
 
 struct BenchOptions {
   int repetitions = 5;
   const std::atomic<bool>* cancel = nullptr;
+  /// After each forward pass of a timed repetition, all workers read weights with plain loads, each a part in one
+  /// piece. What else the host of a virtual machine does changes the rate of memory by the second; so both meet the
+  /// same.
+  bool read_loop = false;
   EnergyMeter energy{};                       ///< With no packages: no energy.
   std::function<void(uint64_t)> on_tokens{};  ///< After each forward pass: how many tokens it took.
 };
@@ -48,6 +55,11 @@ class Bench {
   Status fill(const BenchCase& test);
   Status copy_of_first(model::Sequence& sequence, int64_t length);
   Status take(const BenchCall& call);
+  struct Timed {
+    double seconds = 0;  ///< Of the forward passes.
+    double loop_seconds = 0, loop_bytes = 0;
+  };
+  Result<Timed> timed(std::span<const BenchCall> calls, bool read_loop);
   Engine& engine_;
   const BenchOptions& options_;
   EnergyMeter energy_;
@@ -55,6 +67,7 @@ class Bench {
   std::vector<model::Span> spans_;
   std::vector<int32_t> tokens_;  ///< By position, for all sequences; each starts elsewhere.
   int64_t shift_ = 0;            ///< And so does each repetition.
+  int64_t loop_at_ = 0;          ///< Where the loop over the weights goes on.
 };
 
 }  // namespace stoker::engine

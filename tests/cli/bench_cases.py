@@ -42,6 +42,18 @@ class Bench(TestCase):
             self.assertIsNone(row["bandwidth_share"])
             self.assertIsNone(row["int8_share"])
 
+    def test_read_loop(self):
+        loop = ["read_loop_bytes_per_second", "read_loop_share"]
+        for row in self.rows("-m", model(), *SMALL, "--read-loop", "-t", "1,2", "--threads-exact"):
+            self.assertEqual(list(row), KEYS + loop)
+            self.assertTrue(0 < row[loop[0]] < 1e13)
+            self.assertAlmostEqual(row[loop[1]] * row[loop[0]] / (row["bytes_per_token"] * row["tps_median"]), 1)
+        text = self.ok("bench", "-m", model(), *SMALL, "--read-loop").out
+        self.assertRegex(text.splitlines()[0], r" loop GB/s +of loop$")
+        self.assertRegex(text.splitlines()[1], r" [\d.]+ +[\d.]+ %$")
+        self.assertNotIn("loop", self.ok("bench", "-m", model(), *SMALL).out)
+        self.refused(2, ["--read-loop goes with"], "bench", "--machine", "--read-loop")
+
     def test_lists(self):
         self.assertEqual(self.tests("-p", "4,6", "-p", 8, "-n", 0, "-r", 1), ["pp4", "pp6", "pp8"])
         depths = self.tests("-p", 4, "-n", 2, "-d", "0,70", "-b", "1,3", "-r", 1)
