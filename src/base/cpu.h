@@ -23,6 +23,9 @@ const std::vector<Isa>& available_isas();
 /// is.
 Result<Isa> pick_isa();
 
+/// Whether it is an x86 processor that Intel made.
+bool is_intel();
+
 /// The processor's own name, as in /proc/cpuinfo.
 std::string cpu_model();
 

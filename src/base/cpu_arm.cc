@@ -5,6 +5,8 @@
 
 namespace stoker {
 
+bool is_intel() { return false; }
+
 std::vector<Isa> detect_isas() { return isas_of(ArmFacts{getauxval(AT_HWCAP), getauxval(AT_HWCAP2)}); }
 
 }  // namespace stoker

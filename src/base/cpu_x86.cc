@@ -36,6 +36,12 @@ X86Facts read_facts() {
 
 }  // namespace
 
+bool is_intel() {
+  uint32_t eax, ebx, ecx, edx;
+  if (__get_cpuid(0, &eax, &ebx, &ecx, &edx) == 0) return false;
+  return ebx == signature_INTEL_ebx && ecx == signature_INTEL_ecx && edx == signature_INTEL_edx;
+}
+
 std::vector<Isa> detect_isas() {
   X86Facts facts = read_facts();
   // Asked only where it can matter: it is a system call with a lasting effect on signal stacks.

@@ -39,8 +39,16 @@ uint64_t bytes_streamed(const Engine& engine) {
   return bytes;
 }
 
-constexpr int64_t kLoopUnit = 256;         ///< Of read_all.
 constexpr int64_t kLoopBytes = 256 << 20;  ///< Read at once: as long as a token of a small model takes.
+
+/// Bytes per second of the faster order; 0 before anything was read.
+double loop_rate(const Bench::Timed& timed) {
+  double best = 0;
+  for (const Bench::Loop& loop : timed.loops) {
+    if (loop.seconds > 0) best = std::max(best, loop.bytes / loop.seconds);
+  }
+  return best;
+}
 
 /// Of values that it sorts.
 double median_of(std::vector<double>& values) {
@@ -114,22 +122,24 @@ Status Bench::fill(const BenchCase& test) {
 
 Result<Bench::Timed> Bench::timed(std::span<const BenchCall> calls, bool read_loop) {
   const Buffer& weights = engine_.model().weights().arena;
-  const auto units = static_cast<int64_t>(weights.size()) / kLoopUnit;
+  const auto units = static_cast<int64_t>(weights.size()) / kReadUnit;
   Timed sum;
   for (const BenchCall& call : calls) {
     const auto start = std::chrono::steady_clock::now();
     STOKER_TRY_STATUS(take(call));
     sum.seconds += seconds_since(start);
     if (!read_loop || units == 0) continue;
-    const int64_t begin = loop_at_ < units ? loop_at_ : 0, n = std::min(units - begin, kLoopBytes / kLoopUnit);
+    const int64_t begin = loop_at_ < units ? loop_at_ : 0, n = std::min(units - begin, kLoopBytes / kReadUnit);
     loop_at_ = begin + n;
+    const size_t order = n_loops_++ % std::size(kReadOrders);
     const auto loop_start = std::chrono::steady_clock::now();
     engine_.pool().run([&](Worker& worker) {
       const Range mine = worker.share(n);
-      read_all(weights.data() + (begin + mine.begin) * kLoopUnit, static_cast<size_t>(mine.size() * kLoopUnit));
+      read_all(weights.data() + (begin + mine.begin) * kReadUnit, static_cast<size_t>(mine.size() * kReadUnit),
+               kReadOrders[order]);
     });
-    sum.loop_seconds += seconds_since(loop_start);
-    sum.loop_bytes += static_cast<double>(n * kLoopUnit);
+    sum.loops[order].seconds += seconds_since(loop_start);
+    sum.loops[order].bytes += static_cast<double>(n * kReadUnit);
   }
   return sum;
 }
@@ -148,8 +158,8 @@ Result<BenchRow> Bench::run(const BenchCase& test) {
     STOKER_TRY(const Timed sum, timed(calls, options_.read_loop && i > 0));
     const auto energy = energy_.joules();
     if (i > 0) rates.push_back(n_tokens / sum.seconds);  // the first warms up
-    if (sum.loop_seconds > 0) {
-      loop_rates.push_back(sum.loop_bytes / sum.loop_seconds);
+    if (const double rate = loop_rate(sum); rate > 0) {
+      loop_rates.push_back(rate);
       loop_shares.push_back(traffic.bytes_per_token * rates.back() / loop_rates.back());
     }
     if (i > 0 && energy) joules.push_back(*energy / n_tokens);

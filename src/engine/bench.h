@@ -31,9 +31,8 @@ struct BenchRow {
 struct BenchOptions {
   int repetitions = 5;
   const std::atomic<bool>* cancel = nullptr;
-  /// After each forward pass of a timed repetition, all workers read weights with plain loads, each a part in one
-  /// piece. What else the host of a virtual machine does changes the rate of memory by the second; so both meet the
-  /// same.
+  /// After each forward pass of a timed repetition, all workers read weights with plain loads, in each order in turn.
+  /// The neighbours on the host of a virtual machine change what its memory gives by the second; so both meet the same.
   bool read_loop = false;
   EnergyMeter energy{};                       ///< With no packages: no energy.
   std::function<void(uint64_t)> on_tokens{};  ///< After each forward pass: how many tokens it took.
@@ -51,14 +50,18 @@ class Bench {
   /// Tokens of all forward passes that `run` will make.
   uint64_t tokens_of(const BenchCase& test) const;
 
+  struct Loop {
+    double seconds = 0, bytes = 0;
+  };
+  struct Timed {
+    double seconds = 0;  ///< Of the forward passes.
+    Loop loops[2];       ///< Of reads in each order.
+  };
+
  private:
   Status fill(const BenchCase& test);
   Status copy_of_first(model::Sequence& sequence, int64_t length);
   Status take(const BenchCall& call);
-  struct Timed {
-    double seconds = 0;  ///< Of the forward passes.
-    double loop_seconds = 0, loop_bytes = 0;
-  };
   Result<Timed> timed(std::span<const BenchCall> calls, bool read_loop);
   Engine& engine_;
   const BenchOptions& options_;
@@ -68,6 +71,7 @@ class Bench {
   std::vector<int32_t> tokens_;  ///< By position, for all sequences; each starts elsewhere.
   int64_t shift_ = 0;            ///< And so does each repetition.
   int64_t loop_at_ = 0;          ///< Where the loop over the weights goes on.
+  size_t n_loops_ = 0;
 };
 
 }  // namespace stoker::engine

@@ -100,8 +100,10 @@ class KernelBench {
   void measure_bounds() {
     constexpr int64_t kPiece = kMiB;
     const int64_t rounds = options_.quick ? 10'000 : 5'000'000;
-    bounds_.read = kPiece * pieces_per_second(*pool_, matrix_bytes_ / kPiece,
-                                              [&](int64_t i, int) { read_all(weights_.data() + i * kPiece, kPiece); });
+    for (const ReadOrder order : kReadOrders) {
+      const auto read = [&](int64_t i, int) { read_all(weights_.data() + i * kPiece, kPiece, order); };
+      bounds_.read = std::max(bounds_.read, kPiece * pieces_per_second(*pool_, matrix_bytes_ / kPiece, read));
+    }
     bounds_.int8_ops = int8_peak(options_.table->isa, rounds) * options_.threads;
     bounds_.float_ops = float_peak(options_.table->isa, rounds) * options_.threads;
     if (options_.on_bounds) options_.on_bounds(bounds_);
@@ -152,7 +154,8 @@ class KernelBench {
         .row_end = x.view().n,
         .y = y,
         .y_stride = stride,
-        .scratch = scratch_.data() + thread * kernels::kMatmulScratchBytes});
+        .scratch = scratch_.data() + thread * kernels::kMatmulScratchBytes,
+        .spread = options_.table->matmul[0].spread});
   }
 
   uint64_t output_bytes() {

@@ -18,14 +18,27 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-void read_all(const std::byte* data, size_t bytes) {
-  using Words [[gnu::vector_size(64)]] = uint64_t;
-  const auto* p = reinterpret_cast<const Words*>(data);
-  Words sums[4] = {};
-  for (size_t i = 0; i + 4 <= bytes / sizeof(Words); i += 4) {
-    for (size_t j = 0; j < 4; ++j) sums[j] += p[i + j];
+namespace {
+
+/// Whole words of 64 bits, one of each line; `kPages` pages side by side.
+template <int64_t kPages>
+uint64_t sum_lines(const std::byte* data, int64_t bytes) {
+  constexpr int64_t kPage = 4096, kLine = 64;
+  const auto* words = reinterpret_cast<const uint64_t*>(data);
+  uint64_t sum = 0;
+  for (int64_t at = 0; at < bytes; at += kPages * kPage) {
+    for (int64_t line = at; line < at + kPage; line += kLine) {
+      for (int64_t page = 0; page < kPages; ++page) sum += words[(line + page * kPage) / 8];
+    }
   }
-  volatile uint64_t sink = (sums[0] + sums[1] + sums[2] + sums[3])[0];
+  return sum;
+}
+
+}  // namespace
+
+void read_all(const std::byte* data, size_t bytes, ReadOrder order) {
+  const auto n = static_cast<int64_t>(bytes);
+  volatile uint64_t sink = order == ReadOrder::kPages ? sum_lines<kReadUnit / 4096>(data, n) : sum_lines<1>(data, n);
   (void)sink;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/cpu.h"
 
@@ -11,8 +12,14 @@ namespace stoker::engine {
 /// Seconds of processor time of this thread: what other processes take does not count.
 double thread_seconds();
 
-/// Reads every byte once, with plain loads. `bytes` is a multiple of 256.
-void read_all(const std::byte* data, size_t bytes);
+/// How memory is read fastest: some processors want one ascending stream, others, whose prefetcher stops at the end of
+/// a page, several pages side by side (1.6 times as fast on an Emerald Rapids).
+enum class ReadOrder { kInOrder, kPages };
+inline constexpr ReadOrder kReadOrders[] = {ReadOrder::kInOrder, ReadOrder::kPages};
+inline constexpr int64_t kReadUnit = 32 << 10;
+
+/// Reads a word of every line once, with plain loads. `bytes` is a multiple of kReadUnit.
+void read_all(const std::byte* data, size_t bytes, ReadOrder order);
 
 /// int8 operations per second (a multiplication and an addition are two) of one thread that does nothing but the
 /// dot-product instruction of this set; of scalar code, 32-bit multiplications and additions. `rounds` is how long it

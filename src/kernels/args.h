@@ -45,9 +45,10 @@ struct MatmulArgs {
   int64_t group_begin, group_end;
   const Activations* x;
   int64_t row_begin, row_end;
-  float* y;            ///< 64-byte aligned.
-  int64_t y_stride;    ///< From one row to the next, in floats, a multiple of 16.
-  std::byte* scratch;  ///< Of this worker, kMatmulScratchBytes, 64-byte aligned.
+  float* y;             ///< 64-byte aligned.
+  int64_t y_stride;     ///< From one row to the next, in floats, a multiple of 16.
+  std::byte* scratch;   ///< Of this worker, kMatmulScratchBytes, 64-byte aligned.
+  bool spread = false;  ///< Few rows: fetch ahead in several pages at once (MatmulKernels::spread).
 };
 using MatmulFn = void (*)(const MatmulArgs&) noexcept;
 inline constexpr int64_t kMatmulScratchBytes = 256 << 10;
@@ -57,6 +58,7 @@ struct MatmulKernels {
   MatmulFn one = nullptr;   ///< Exactly one row.
   MatmulFn few = nullptr;   ///< 2 to 16 rows.
   MatmulFn many = nullptr;  ///< Any number of rows; built for 17 and more.
+  bool spread = false;      ///< Whether MatmulArgs::spread pays on this processor.
 };
 
 enum class KvType : int { kF16 = 0, kBf16 = 1, kF32 = 2, kQ8_0 = 3 };

@@ -13,6 +13,7 @@ Table make_table(Isa isa) {
   scalar::fill_vector(table);
   if (isa != Isa::kScalar) fill_native(isa, table);
   table.isa = isa;
+  for (MatmulKernels& kernels : table.matmul) kernels.spread = is_intel();
   return table;
 }
 

@@ -164,6 +164,12 @@ TEST(PickIsa, UnknownAndAbsentOnesAreRefused) {
   }
 }
 
+TEST(IsIntel, AsTheKernelSays) {
+  const auto text = read_text("/proc/cpuinfo", 1 << 20);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(is_intel(), text->find("GenuineIntel") != std::string::npos);
+}
+
 TEST(CpuModel, IsKnown) {
   EXPECT_FALSE(cpu_model().empty());
   EXPECT_EQ(cpu_model().find('\n'), std::string::npos);

@@ -36,7 +36,7 @@ class Product {
   };
   Part all() const { return {0, n_groups(), 0, c_.n}; }
 
-  std::vector<float> run(kernels::MatmulFn matmul, const Part& part) {
+  std::vector<float> run(kernels::MatmulFn matmul, const Part& part, bool spread = false) {
     Lines y(static_cast<size_t>(c_.n * y_stride()) * sizeof(float));
     std::fill_n(y.as<float>(), c_.n * y_stride(), kUntouched);
     Lines scratch(kernels::kMatmulScratchBytes);
@@ -50,7 +50,8 @@ class Product {
             .row_end = part.row_end,
             .y = y.as<float>(),
             .y_stride = y_stride(),
-            .scratch = scratch.data()});
+            .scratch = scratch.data(),
+            .spread = spread});
     EXPECT_TRUE(y.guard_intact() && scratch.guard_intact());
     return {y.as<float>(), y.as<float>() + c_.n * y_stride()};
   }
@@ -199,9 +200,11 @@ TEST_P(Matmul, PartsAreThePartsOfTheWhole) {
       }
       const int64_t n = part.row_end - part.row_begin;
       const auto check = [&](kernels::MatmulFn matmul) {
-        ASSERT_EQ(first_difference(product.run(matmul, part), want), -1)
-            << isa_name(table->isa) << " groups " << part.group_begin << " to " << part.group_end << ", rows "
-            << part.row_begin << " to " << part.row_end;
+        for (const bool spread : {false, true}) {
+          ASSERT_EQ(first_difference(product.run(matmul, part, spread), want), -1)
+              << isa_name(table->isa) << " groups " << part.group_begin << " to " << part.group_end << ", rows "
+              << part.row_begin << " to " << part.row_end << (spread ? ", spread" : "");
+        }
       };
       if (n == 1) {
         ASSERT_NO_FATAL_FAILURE(check(kernels.one));

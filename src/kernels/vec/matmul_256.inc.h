@@ -14,7 +14,7 @@ struct Block256 {
 // Sum over the sub-blocks of scale * dot, for the rows of one vector. Its share of the next group is fetched evenly
 // spread: more at a time than the processor can have under way would stop it.
 template <class Type, int N, Fetch kFetch>
-STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, const uint8_t*& ahead, Ints (&totals)[N]) {
+STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, Ahead& ahead, Ints (&totals)[N]) {
   alignas(64) int32_t factors[Type::kSubs][kWidth];
   STOKER_UNROLL for (int j = 0; j < Type::kSubs; ++j) store(factors[j], factor_of(Type::sub_scale(lines, j)));
   STOKER_UNROLL for (int t = 0; t < N; ++t) totals[t] = ints(0);
@@ -23,7 +23,7 @@ STOKER_INLINE void totals_256(const uint8_t* lines, const Block256& x, const uin
   for (int part = 0; part < 8 / Type::kPeriod; ++part) {
     STOKER_UNROLL for (int c = 0; c < Type::kPeriod; ++c) {
       if (kFetch == Fetch::kCached) fetch_rows<N>(x.q, part * Type::kPeriod + c);
-      if (kFetch == Fetch::kAhead) prefetch_ahead<(Type::kLines * kLineBytes + Type::kHeader) / 8 / kParts>(ahead);
+      if (kFetch == Fetch::kAhead) ahead.template fetch<(Type::kLines * kLineBytes + Type::kHeader) / 8 / kParts>();
       Ints v[8];
       Type::decode(lines, part, c, v);
       STOKER_UNROLL for (int i = 0; i < kSubsHere; ++i) {
@@ -78,11 +78,12 @@ struct Family256 {
   template <int N, Fetch kFetch>
   static void tile(const MatmulArgs& args, int64_t group, int64_t row) noexcept {
     const Activations& x = *args.x;
-    const uint8_t* ahead = group_start(args, group) + args.group_bytes;
+    Ahead ahead(args, group);
     Floats sums[kParts][N];
     clear(sums);
     for_blocks_256<Type>(
         args, group, [&](const uint8_t* lines, const uint8_t* header, int64_t s) __attribute__((always_inline)) {
+          if (kFetch == Fetch::kStream) ahead.template fetch_if_spread<Type::kLines * kLineBytes + Type::kHeader>();
           if (Type::kHeader != 0 && kFetch == Fetch::kStream && s % 2 == 0) touch(header);
           if (kFetch == Fetch::kStream || Type::kJumps) touch_lines<Type::kLines>(lines);
           const int64_t at = s * x.n + row;

@@ -66,7 +66,7 @@ struct Family32 {
     const Activations& x = *args.x;
     const int64_t n_blocks = args.k / 32;
     const uint8_t* lines = group_start(args, group);
-    const uint8_t* ahead = lines + args.group_bytes;
+    Ahead ahead(args, group);
     Floats sums[kParts][N];
     clear(sums);
     for (int64_t s = 0; s * 8 < n_blocks; ++s) {
@@ -79,7 +79,8 @@ struct Family32 {
       lines += (here * Type::kHeader + kLineBytes - 1) / kLineBytes * kLineBytes;
       for (int j = 0; j < here; ++j) {
         if (kFetch == Fetch::kCached) fetch_rows<N>(x.q32 + at * 256, j);
-        if (kFetch == Fetch::kAhead) prefetch_ahead<kBlockBytes + Type::kHeader>(ahead);
+        if (kFetch == Fetch::kAhead) ahead.template fetch<kBlockBytes + Type::kHeader>();
+        if (kFetch == Fetch::kStream) ahead.template fetch_if_spread<kBlockBytes + Type::kHeader>();
         const Block32 block{x.q32 + at * 256 + 32 * j, x.d32 + at * 8 + j, tables.starts[0] + j, tables.sums[0] + j};
         for_parts<N>([&](int part) __attribute__((always_inline)) {
           const Lines32 w{lines + part * kLineBytes / kParts, header + part * Type::kHeader / kParts};

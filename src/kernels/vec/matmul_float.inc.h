@@ -31,14 +31,15 @@ struct FamilyFloat {
   template <int N, Fetch kFetch>
   static void tile(const MatmulArgs& args, int64_t group, int64_t row) noexcept {
     const uint8_t* w = group_start(args, group);
-    const uint8_t* ahead = w + args.group_bytes;
+    Ahead ahead(args, group);
     const int64_t stride = args.x->f32_stride;
     const float* x = args.x->f32 + row * stride;
     Floats sums[kParts][N];
     clear(sums);
     int64_t k = 0;
     for (; k + 2 <= args.k; k += 2, w += Type::kBytes) {
-      if (kFetch == Fetch::kAhead) prefetch_ahead<Type::kBytes>(ahead);
+      if (kFetch == Fetch::kAhead) ahead.template fetch<Type::kBytes>();
+      if (kFetch == Fetch::kStream) ahead.template fetch_if_spread<Type::kBytes>();
       add_weights(w, x + k, stride, 0, sums);
       add_weights(w, x + k + 1, stride, 1, sums);
     }

@@ -21,6 +21,8 @@ enum class Fetch {
             // stream of whole lines only, and not across the pauses between reads that several rows make.
   kAhead,   // From memory; the next group is fetched meanwhile.
 };
+// With MatmulArgs::spread the last two fetch the next window of a few pages instead, a line of each page in turn. A
+// prefetcher that stops at the end of a page thus works in all of them at once, and more reads are under way.
 
 // Packed weights that the tiles of many rows go over again: they stay in the second-level cache.
 constexpr int64_t kReuseBytes = 192 << 10;
@@ -80,12 +82,52 @@ STOKER_INLINE const uint8_t* group_start(const MatmulArgs& args, int64_t group) 
   return reinterpret_cast<const uint8_t*>(args.w) + group * args.group_bytes;
 }
 
-// Fetches the next n bytes of the group that comes after.
-template <int n>
-STOKER_INLINE void prefetch_ahead(const uint8_t*& p) {
-  STOKER_UNROLL for (int i = 0; i < n; i += kLineBytes) prefetch(p + i);
-  p += n;
-}
+// What a tile fetches of the weights while it computes: the group that comes after or, with `spread`, the next window.
+// Windows are counted from the page where the part of this call begins.
+class Ahead {
+ public:
+  STOKER_INLINE Ahead(const MatmulArgs& args, int64_t group)
+      : spread_(args.spread), at_(group_start(args, group + 1)), end_(group_start(args, args.group_end)) {
+    if (!spread_) return;
+    const uint8_t *here = group_start(args, group), *first = group_start(args, args.group_begin);
+    const int64_t offset = here - first + static_cast<int64_t>(reinterpret_cast<uintptr_t>(first) % kPageBytes);
+    const int64_t bytes_before = offset % kWindowBytes;
+    at_ = here - bytes_before + kWindowBytes + bytes_before / kStepBytes * kLineBytes;
+    owed_ = bytes_before % kStepBytes;
+  }
+
+  // Before so many bytes of weights are read.
+  template <int n>
+  STOKER_INLINE void fetch() {
+    if (spread_) return fetch_spread<n>();
+    STOKER_UNROLL for (int i = 0; i < n; i += kLineBytes) prefetch(at_ + i);
+    at_ += n;
+  }
+  template <int n>
+  STOKER_INLINE void fetch_if_spread() {
+    if (spread_) fetch_spread<n>();
+  }
+
+ private:
+  static constexpr int64_t kPageBytes = 4096, kPages = 4, kWindowBytes = kPages * kPageBytes;
+  static constexpr int64_t kStepBytes = kPages * kLineBytes;  // A line of each page at a time.
+
+  template <int n>
+  STOKER_INLINE void fetch_spread() {
+    for (owed_ += n; owed_ >= kStepBytes; owed_ -= kStepBytes) {
+      STOKER_UNROLL for (int page = 0; page < kPages; ++page) {
+        const uint8_t* line = at_ + page * kPageBytes;
+        if (line < end_) prefetch(line);
+      }
+      at_ += kLineBytes;
+      if (reinterpret_cast<uintptr_t>(at_) % kPageBytes == 0) at_ += kWindowBytes - kPageBytes;
+    }
+  }
+
+  bool spread_;
+  const uint8_t *at_, *end_;
+  int64_t owed_ = 0;  // Bytes for which nothing was fetched yet.
+};
 
 // Fetches an eighth of a super-block of the N rows of activations that come after the N rows at q.
 template <int N>

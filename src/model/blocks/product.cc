@@ -45,7 +45,8 @@ void multiply(const Product& product, std::byte* scratch) noexcept {
       .row_end = product.row_end,
       .y = product.y,
       .y_stride = product.y_stride,
-      .scratch = scratch});
+      .scratch = scratch,
+      .spread = k.spread});
 }
 
 void product_step(const Step& step, Exec& exec, Worker& worker) noexcept {
