@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Writes the seeds of the fuzzers to tests/fuzz/corpus: small GGUF files, good ones and each of the known ways to be bad.
+"""Writes the seeds of the fuzzers to tests/fuzz/corpus: small GGUF files and saved states, good ones and each of the known
+ways to be bad.
 
 Run it after changing it and commit what it writes; `ctest -R fuzz/` feeds every file to its fuzzer once.
 """
@@ -140,11 +141,43 @@ def seeds():
     yield "alignment_0", Gguf(1, 1).value("general.alignment", U32, 0).tensor("t", [1], 0, 0).pad().data(bytes(4))
 
 
+def state(n_tokens, length, version=1, kv_type=0, page_bytes=192, state_bytes=128, tokens=None, cut=0):
+    """A saved state (docs/state-file.md) of the layout in state_fuzz.cc, which fills in the owner and the checksums."""
+    tokens = [i * 37 % 500 for i in range(n_tokens)] if tokens is None else tokens
+    out = b"StokerSq" + struct.pack("<IIQQqqqq", version, kv_type, 0, 0, page_bytes, state_bytes, n_tokens, length)
+    out += b"seed".ljust(64, b"\0") + bytes(8) + struct.pack(f"<{len(tokens)}i", *tokens)
+    n_body = -(-length // 64) * 192 + (128 if length > 0 else 0) if 0 <= length <= 1024 else 0
+    out += bytes(i * 7 % 251 for i in range(n_body)) + bytes(8)
+    return out[:len(out) - cut]
+
+
+def states():
+    yield "one_page", state(65, 64)
+    yield "three_pages", state(150, 130)
+    yield "no_positions", state(1, 0)
+    yield "too_many_pages", state(201, 200)
+    yield "empty", b""
+    yield "header_alone", state(1, 0, cut=12)
+    yield "cut", state(65, 64, cut=1)
+    yield "version_2", state(65, 64, version=2)
+    yield "type_9", state(65, 64, kv_type=9)
+    yield "other_layout", state(65, 64, page_bytes=128)
+    yield "no_state", state(65, 64, state_bytes=0)
+    yield "positions_of_all_tokens", state(64, 64)
+    yield "positions_negative", state(64, -1)
+    yield "token_negative", state(1, 0, tokens=[-1])
+    yield "token_past_end", state(1, 0, tokens=[500])
+    yield "tokens_wrap", state(2**62 + 1, 0, tokens=[1])
+    yield "pages_wrap", state(2**60, 2**59, page_bytes=2**20, tokens=[])
+    yield "other_magic", b"GGUF" + state(1, 0)[4:]
+
+
 def main():
-    folder = pathlib.Path(__file__).resolve().parent.parent / "tests" / "fuzz" / "corpus" / "gguf"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, file in seeds():
-        (folder / f"{name}.gguf").write_bytes(file.out)
+    corpus = pathlib.Path(__file__).resolve().parent.parent / "tests" / "fuzz" / "corpus"
+    for kind, files in ("gguf", ((name, file.out) for name, file in seeds())), ("state", states()):
+        (corpus / kind).mkdir(parents=True, exist_ok=True)
+        for name, data in files:
+            (corpus / kind / f"{name}.{kind}").write_bytes(data)
 
 
 if __name__ == "__main__":
