@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "base/memory_limit.h"
 #include "base/str_cat.h"
 #include "cli/format.h"
@@ -14,6 +15,12 @@ double near_share(const NodeReport& report) {
   const model::PageNodes& weights = report.weights;
   if (weights.split_bytes == 0) return 1;
   return static_cast<double>(weights.near_bytes) / static_cast<double>(weights.split_bytes);
+}
+
+std::string huge_pages_text() {
+  const std::string refusal = huge_pages_refusal();
+  return refusal.empty() ? "huge pages     granted\n"
+                         : str_cat("huge pages     refused, which is slower: ", refusal, "\n");
 }
 
 }  // namespace
@@ -29,7 +36,7 @@ NodeReport NodeReport::of(const model::Model& model, std::vector<MemoryNode> nod
 
 std::string nodes_text(const NodeReport& report) {
   const NodeSplit& split = report.split;
-  std::string out = "memory         ";
+  std::string out = huge_pages_text() + "memory         ";
   if (split.n_nodes() == 1) {
     out += report.nodes.size() == 1 ? "one node\n" : str_cat("node ", split.node(0).id, " alone has workers\n");
     return out;
@@ -62,7 +69,8 @@ nlohmann::json nodes_json(const NodeReport& report) {
   return {{"nodes", nodes},
           {"placed", report.split.n_nodes() > 1},
           {"near_share", near_share(report)},
-          {"interleaves", report.interleaves}};
+          {"interleaves", report.interleaves},
+          {"huge_pages_refusal", huge_pages_refusal()}};
 }
 
 }  // namespace stoker::cli

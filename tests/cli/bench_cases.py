@@ -185,7 +185,7 @@ class Machine(TestCase):
     def test_figures(self):
         begin = int(time.time())
         figures = self.machine("--json", "-t", "1,2").json()
-        self.assertEqual(list(figures), "cpu processors measured_at quick read peak disk_path disk".split())
+        self.assertEqual(list(figures), "version cpu processors measured_at quick read peak disk_path disk".split())
         self.assertTrue(figures["cpu"])
         self.assertGreaterEqual(figures["processors"], 1)
         self.assertTrue(begin <= figures["measured_at"] <= time.time())
@@ -263,6 +263,9 @@ class Machine(TestCase):
             out = self.ok("bench", "-m", model("type-q8_0"), *SMALL, "-t", 1, env=self.env).out
             self.assertRegex(out, rf"measured {words} ago\.\n$")
             self.assertRegex(out.splitlines()[1], r" \d+ %  +\d+ %$")
+        self.kept.write_text(json.dumps([another, {**figures[0], "version": figures[0]["version"] - 1}]))
+        self.assertIn("No shares", self.ok("bench", "-m", model("type-q8_0"), *SMALL, "-t", 1, env=self.env).out)
+        self.kept.write_text(json.dumps([another, *figures]))
         # Quick figures replace no others, and what belongs to other machines stays.
         self.machine("-t", 2)
         self.assertEqual(json.loads(self.kept.read_text()), [another, *figures])

@@ -1,6 +1,7 @@
 """stoker inspect: what it lists, and that its exit code says whether the file runs."""
 import json
 import os
+import pathlib
 
 from harness import TestCase, instruction_sets, model, stoker
 
@@ -52,6 +53,10 @@ class Inspect(TestCase):
         used = [node for node in found["nodes"] if node["workers"] > 0]
         self.assertEqual(found["placed"], len(used) > 1)
         self.assertIn("\nmemory         " + ("one node" if len(found["nodes"]) == 1 else "node "), plan)
+        setting = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
+        granted = setting.exists() and "[never]" not in setting.read_text()
+        self.assertIn("\nhuge pages     " + ("granted\n" if granted else "refused"), plan)
+        self.assertEqual(found["huge_pages_refusal"] == "", granted)
         scalar = self.ok("inspect", model(), "--plan", env={"STOKER_ISA": "scalar"}).out
         self.assertIn("scalar", scalar)
         self.assertNotIn(best + "\n", scalar)
