@@ -5,12 +5,13 @@
 
 #include <algorithm>
 
+#include "base/buffer.h"
 #include "base/cpu_order.h"
 
 namespace stoker {
 namespace {
 
-constexpr size_t kPiece = 2u << 20;  // A huge page.
+constexpr size_t kPiece = Buffer::kHugePage;
 
 /// Writes what is there, if that is zero as in all new memory: the owner's writes are never undone. The thread
 /// sanitizer would still call it a race.

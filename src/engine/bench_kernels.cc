@@ -117,9 +117,8 @@ class KernelBench {
     const double peak = is_float ? bounds_.float_ops : bounds_.int8_ops;
     for (const int64_t rows : kRows) {
       if (options_.cancel && options_.cancel->load()) return Error{ErrorCode::kCancelled, "cancelled"};
-      const MatmulFn fn = rows == 1 ? matmul.one : rows <= kFewRows ? matmul.few : matmul.many;
       KernelRow row{.type = type, .isa = options_.table->matmul_isa[id], .rows = rows};
-      row.weight_bytes = rate(fn, rows);
+      row.weight_bytes = rate(matmul, rows);
       const double weights = row.weight_bytes / static_cast<double>(group_bytes_) * 16 * kValues;
       row.operations = 2 * weights * static_cast<double>(rows);
       row.share = std::max(row.weight_bytes / bounds_.read, peak > 0 ? row.operations / peak : 0);
@@ -129,19 +128,22 @@ class KernelBench {
   }
 
   /// Bytes of weights per second.
-  double rate(MatmulFn fn, int64_t n_rows) {
+  double rate(const kernels::MatmulKernels& matmul, int64_t n_rows) {
     const Activations x(n_rows);
     const int64_t most_groups = matrix_bytes_ / group_bytes_;
     const int64_t in_piece = n_rows > kFewRows ? kManyGroups : std::max<int64_t>(1, kMiB / group_bytes_);
     const int64_t wanted = n_rows > kFewRows ? (options_.quick ? 1 : 12) * options_.threads : most_groups / in_piece;
     const int64_t n_pieces = std::min(wanted, most_groups / in_piece);
     return static_cast<double>(in_piece * group_bytes_) *
-           pieces_per_second(*pool_, n_pieces,
-                             [&](int64_t i, int thread) { product(fn, x, i * in_piece, (i + 1) * in_piece, thread); });
+           pieces_per_second(*pool_, n_pieces, [&](int64_t i, int thread) {
+             product(matmul, x, i * in_piece, (i + 1) * in_piece, thread);
+           });
   }
 
   /// Outputs of a piece always lie at the start of the thread's part: they are no part of what is measured.
-  void product(MatmulFn fn, const Activations& x, int64_t begin, int64_t end, int thread) {
+  void product(const kernels::MatmulKernels& matmul, const Activations& x, int64_t begin, int64_t end, int thread) {
+    const int64_t n_rows = x.view().n;
+    const MatmulFn fn = n_rows == 1 ? matmul.one : n_rows <= kFewRows ? matmul.few : matmul.many;
     const int64_t stride = (end - begin) * 16;
     auto* y = outputs_.as<float>() + thread * output_floats_;
     fn({.w = weights_.data() + begin * group_bytes_,
@@ -151,11 +153,11 @@ class KernelBench {
         .group_end = end - begin,
         .x = &x.view(),
         .row_begin = 0,
-        .row_end = x.view().n,
+        .row_end = n_rows,
         .y = y,
         .y_stride = stride,
         .scratch = scratch_.data() + thread * kernels::kMatmulScratchBytes,
-        .spread = options_.table->matmul[0].spread});
+        .spread = matmul.spread});
   }
 
   uint64_t output_bytes() {

@@ -346,5 +346,13 @@ inline std::span<const Target> targets_of(const Step& step) noexcept {
 }
 /// Groups of 16 matrix rows in one piece of work.
 int64_t groups_per_piece(int64_t n_groups, int64_t n_rows, int n_workers) noexcept;
+/// f(groups) for pieces of one matrix of so many groups: those of this worker's memory node, each piece by one worker.
+template <class F>
+void each_piece(Worker& worker, int64_t n_groups, int64_t n_rows, F&& f) noexcept {
+  const Range near = worker.near(n_groups);
+  worker.each_near(near.size(), groups_per_piece(near.size(), n_rows, worker.near_count()), [&](Range piece) {
+    f(Range{near.begin + piece.begin, near.begin + piece.end});
+  });
+}
 
 }  // namespace stoker::model

@@ -256,12 +256,10 @@ void Runner::head_part(const Chunk& chunk, const HeadBlock& block, const HeadPar
   const Exec& exec = chunk.exec;
   const Target& t = *part.target;
   const ModelConfig& config = *plan_.config;
-  const Range near = worker.near(t.w->n_groups());
   const int64_t row0 = part.first_group * 16;
   float* y = logits_.as<float>() + (consumed_ ? 0 : block.first) * logits_stride_ + row0;
   // Pieces as large as for one row: few long ones, since each also caps and checks what it has computed.
-  worker.each_near(near.size(), groups_per_piece(near.size(), 1, worker.near_count()), [&](Range piece) {
-    const Range groups{near.begin + piece.begin, near.begin + piece.end};
+  each_piece(worker, t.w->n_groups(), 1, [&](Range groups) {
     multiply({t, groups, exec.activations, block.row, block.row + block.n, y - block.row * logits_stride_,
               logits_stride_, data},
              exec.worker_scratch(worker));

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/memory_nodes.h"
 
 namespace stoker::model {
@@ -19,7 +20,7 @@ struct SplitRange {
 
 /// Which node each page is to come from, a page being what the system gives at once.
 struct PageNodes {
-  static constexpr uint64_t kPage = 2u << 20;
+  static constexpr uint64_t kPage = Buffer::kHugePage;
   std::vector<int> node;        ///< By page: index in the split.
   std::vector<uint64_t> bytes;  ///< By node.
   uint64_t split_bytes = 0;     ///< Read in parts,

@@ -149,9 +149,7 @@ void heads_product_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const HeadsSpec& heads = step.heads;
   const Target& target = step.targets[0];
   const int64_t n_rows = exec.n_rows;
-  const Range near = worker.near(heads.n_heads * heads.n_groups);
-  worker.each_near(near.size(), groups_per_piece(near.size(), n_rows, worker.near_count()), [&](Range piece) {
-    const Range groups{near.begin + piece.begin, near.begin + piece.end};
+  each_piece(worker, heads.n_heads * heads.n_groups, n_rows, [&](Range groups) {
     const std::byte* data = data_of(*target.w, step, exec);
     if (!data) return;
     for (int64_t at = groups.begin; at < groups.end;) {
