@@ -21,6 +21,8 @@ using Source = PlanFigures::Source;
 constexpr int64_t kPage = 4096;
 constexpr int64_t kPiece = 1 << 20;         // of the store's reads
 constexpr uint64_t kSmallFile = 64u << 20;  // tells nothing about its disk
+constexpr int64_t kFreshSeconds = 600;
+constexpr double kSameMemory = 0.15;  // as far apart as its rate of two measurements in one minute
 
 /// One matrix of what may be streamed, an expert's or a layer's: the store reads it one piece after the other.
 int64_t matrix_bytes(const model::Model& model) {
@@ -41,22 +43,46 @@ class Finder {
     if (auto kept = load_figures()) {
       stored_ = std::move(*kept);
     } else {
-      stored_ = {.cpu = cpu_model(), .usable = usable_cpus(), .measured_at = std::time(nullptr), .quick = true};
+      stored_ = nothing_stored();
     }
   }
 
   Result<PlanFigures> operator()() {
     out_.rates = engine::MachineRates::guess(isa_, threads_);
+    STOKER_TRY_STATUS(check_kept());
     STOKER_TRY_STATUS(find_memory());
     STOKER_TRY_STATUS(find_kernels());
     STOKER_TRY_STATUS(find_disk());
-    if (changed_) {
+    if (changed_ && !drifted_) {
       if (auto status = save_figures(stored_); !status) log_warn("measured, not kept: ", status.error().message);
     }
     return std::move(out_);
   }
 
  private:
+  static StoredFigures nothing_stored() {
+    return {.cpu = cpu_model(), .usable = usable_cpus(), .measured_at = std::time(nullptr), .quick = true};
+  }
+
+  /// What was kept some time ago holds as long as memory is as fast as it was then: who shares the machine changes that
+  /// from hour to hour, and the clock with it. Otherwise all is measured anew, for this time.
+  Status check_kept() {
+    const auto before = std::find_if(stored_.figures.reads.begin(), stored_.figures.reads.end(),
+                                     [&](const auto& read) { return read.threads == threads_; });
+    const bool fresh = std::time(nullptr) - stored_.measured_at < kFreshSeconds;
+    if (!options_.measure || fresh || before == stored_.figures.reads.end()) return Ok{};
+    Ledger ledger(engine::default_memory_limit());
+    const auto now = engine::measure_machine(
+        ledger, {.threads = {threads_}, .read_seconds = 0.2, .peaks = false, .cancel = &cancelled});
+    if (!now) return unless_cancelled(now.error());
+    drifted_ = std::abs(now->reads[0].median / before->median - 1) > kSameMemory;
+    if (!drifted_) return Ok{};
+    const auto disk = std::move(stored_.disk);
+    stored_ = nothing_stored();
+    stored_.disk = disk;
+    return Ok{};
+  }
+
   const engine::MachineFigures::Peak* peak() const {
     for (const auto& p : stored_.figures.peaks) {
       if (p.isa == isa_ && p.threads == threads_) return &p;
@@ -178,6 +204,7 @@ class Finder {
   StoredFigures stored_;
   PlanFigures out_;
   bool changed_ = false;
+  bool drifted_ = false;  ///< What was kept is not what this machine does now.
 };
 
 }  // namespace

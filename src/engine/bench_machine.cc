@@ -99,7 +99,7 @@ Status measure(int threads, Ledger& ledger, const MachineOptions& options, Machi
   };
   out.reads.push_back(measure_read(*pool, buffer, options));
   if (step()) return cancelled_error();
-  for (const Isa isa : available_isas()) {
+  for (const Isa isa : options.peaks ? available_isas() : std::vector<Isa>{}) {
     out.peaks.push_back(measure_peak(*pool, isa, options));
     if (step()) return cancelled_error();
   }
@@ -122,7 +122,7 @@ double MachineFigures::int8_rate(Isa isa, int threads) const {
   return 0;
 }
 
-uint64_t MachineOptions::steps() const { return threads.size() * (1 + available_isas().size()); }
+uint64_t MachineOptions::steps() const { return threads.size() * (1 + (peaks ? available_isas().size() : 0)); }
 
 Result<MachineFigures> measure_machine(Ledger& ledger, const MachineOptions& options) {
   MachineFigures figures;

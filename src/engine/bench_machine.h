@@ -37,6 +37,7 @@ struct MachineOptions {
   std::vector<int> threads{};  ///< Counts to measure; each runs on that many threads, usable processors or not.
   bool quick = false;          ///< Too short to be exact: for tests.
   double read_seconds = 3;     ///< For memory, with each count.
+  bool peaks = true;           ///< Arithmetic too.
   const std::atomic<bool>* cancel = nullptr;
   std::function<void()> on_step{};
   /// How often on_step is called.

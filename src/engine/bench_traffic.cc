@@ -1,6 +1,7 @@
 #include "engine/bench_traffic.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/math.h"
 #include "model/exec.h"
@@ -14,7 +15,7 @@ struct Rows {
   int64_t all = 0, outputs = 0;
 };
 
-void add_product(const model::Matrix& w, double rows, CallTraffic& sums) {
+void add_product(const model::Matrix& w, double rows, CallTraffic::Part& sums) {
   const CallTraffic::Product one{.type = w.type,
                                  .rows = rows,
                                  .bytes = static_cast<double>(w.bytes()),
@@ -29,10 +30,11 @@ void add_product(const model::Matrix& w, double rows, CallTraffic& sums) {
 }
 
 /// Experts as if chosen evenly: of n, each row takes k others than those it has already.
-void add_experts(const model::Step& step, int64_t rows, CallTraffic& sums) {
+void add_experts(const model::Step& step, int64_t rows, CallTraffic::Part& sums) {
   const auto n = static_cast<double>(step.moe.n_experts), k = static_cast<double>(step.moe.n_used);
   const double active = n * (1 - math::pow(1 - k / n, static_cast<double>(rows)));
-  sums.active_experts.push_back(active);
+  sums.expert_rows = rows;
+  sums.active_experts = active;
   for (const model::Target& target : model::targets_of(step)) {
     const model::Matrix& w = *target.w;
     const double each = active > 0 ? static_cast<double>(rows) * k / active : 0;
@@ -71,7 +73,7 @@ double row_pairs_seen(int64_t begin, int64_t end, int64_t ratio, int64_t most) {
 }
 
 /// A window, whose positions each call copies, and rows.
-void add_window(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
+void add_window(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic::Part& sums) {
   const model::AttentionSpec& a = step.attention;
   const auto row_bytes = static_cast<double>(a.kv.window_tile_bytes) / static_cast<double>(kernels::kTilePositions);
   sums.kv_bytes +=
@@ -88,7 +90,7 @@ void add_window(const model::Step& step, const BenchCall& call, int64_t depth, C
   }
 }
 
-void add_attention(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
+void add_attention(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic::Part& sums) {
   const model::AttentionSpec& a = step.attention;
   const auto position_bytes = static_cast<double>(a.kv.bytes()) / static_cast<double>(kernels::kTilePositions);
   // What is chosen counts like a window, which lies anywhere.
@@ -105,7 +107,7 @@ void add_attention(const model::Step& step, const BenchCall& call, int64_t depth
 }
 
 /// An indexer scores all positions for the queries that could see more than they may.
-void add_selection(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic& sums) {
+void add_selection(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic::Part& sums) {
   const model::IndexSpec& index = step.indexer;
   const auto position_bytes = static_cast<double>(index.keys.bytes()) / static_cast<double>(kernels::kTilePositions);
   const int64_t ratio = std::max<int64_t>(1, index.keys.ratio), free = (index.most_seen + 1) * ratio - 1;
@@ -120,7 +122,7 @@ void add_selection(const model::Step& step, const BenchCall& call, int64_t depth
 }
 
 /// The state of each sequence is read once and written once.
-void add_recurrence(const model::Step& step, const BenchCall& call, CallTraffic& sums) {
+void add_recurrence(const model::Step& step, const BenchCall& call, CallTraffic::Part& sums) {
   const model::RecurrentSpec& r = step.recurrent;
   const auto values = static_cast<double>(r.n_heads * r.k_dim * r.v_dim + (r.taps - 1) * r.conv_channels());
   sums.kv_bytes += 2 * sizeof(float) * values * static_cast<double>(call.size());
@@ -129,50 +131,60 @@ void add_recurrence(const model::Step& step, const BenchCall& call, CallTraffic&
   }
 }
 
+/// What a step reads and computes beside products.
+void add_state(const model::Step& step, const BenchCall& call, int64_t depth, CallTraffic::Part& sums) {
+  if (step.run == model::attention_step) add_attention(step, call, depth, sums);
+  if (step.run == model::window_attention_step) add_window(step, call, depth, sums);
+  if (step.run == model::select_step) add_selection(step, call, depth, sums);
+  if (step.run == model::recur_step) add_recurrence(step, call, sums);
+}
+
 }  // namespace
 
 CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64_t depth) {
-  CallTraffic sums;
+  CallTraffic traffic{.parts = {{}}};
   const model::Plan& plan = model.plan();
   Rows rows;
   for (const BenchPiece& piece : call) {
     rows.all += piece.end - piece.begin;
     rows.outputs += piece.wants_logits;
   }
-  sums.n_steps = static_cast<int64_t>(rows.outputs > 0 ? plan.steps.size() : plan.n_steps_to_store);
-  bool outputs_only = false;
-  for (int64_t i = 0; i < sums.n_steps; ++i) {
-    const model::Step& step = plan.steps[static_cast<size_t>(i)];
-    const bool window = step.run == model::window_attention_step;
-    outputs_only |= (window || step.run == model::attention_step) && step.outputs_only;
-    const int64_t n_rows = outputs_only ? rows.outputs : rows.all;
-    if (step.run == model::experts_step) {
-      add_experts(step, n_rows, sums);
-    } else {
-      for (const model::Target& target : model::targets_of(step)) {
-        add_product(*target.w, static_cast<double>(n_rows), sums);
-      }
-    }
-    if (step.run == model::attention_step) add_attention(step, call, depth, sums);
-    if (window) add_window(step, call, depth, sums);
-    if (step.run == model::select_step) add_selection(step, call, depth, sums);
-    if (step.run == model::recur_step) add_recurrence(step, call, sums);
-  }
-  if (rows.outputs > 0 && plan.head.w) add_product(*plan.head.w, static_cast<double>(rows.outputs), sums);
   const model::Matrix& embedding = model.weights().embedding;
   const model::Matrix& inputs = model.weights().layer_inputs;  // group_bytes 0 where there are none
-  sums.embedding_bytes = static_cast<double>((embedding.group_bytes + inputs.group_bytes) * rows.all) / 16;
-  return sums;
+  traffic.parts[0].embedding_bytes = static_cast<double>((embedding.group_bytes + inputs.group_bytes) * rows.all) / 16;
+  const size_t n_steps = rows.outputs > 0 ? plan.steps.size() : static_cast<size_t>(plan.n_steps_to_store);
+  bool outputs_only = false;
+  for (const model::Step& step : std::span(plan.steps).first(n_steps)) {
+    CallTraffic::Part& sums = traffic.parts.back();
+    ++sums.n_steps;
+    outputs_only |=
+        (step.run == model::window_attention_step || step.run == model::attention_step) && step.outputs_only;
+    const int64_t n_rows = outputs_only ? rows.outputs : rows.all;
+    add_state(step, call, depth, sums);
+    if (step.run == model::experts_step) {
+      add_experts(step, n_rows, sums);
+      traffic.parts.emplace_back();
+      continue;
+    }
+    for (const model::Target& target : model::targets_of(step)) {
+      add_product(*target.w, static_cast<double>(n_rows), sums);
+    }
+  }
+  if (rows.outputs > 0 && plan.head.w) {
+    add_product(*plan.head.w, static_cast<double>(rows.outputs), traffic.parts.back());
+  }
+  return traffic;
 }
 
 BenchTraffic bench_traffic(const model::Model& model, const BenchCase& test, int64_t batch) {
   double bytes = 0, int8_ops = 0;
   for (const BenchCall& call : bench_calls(test, batch)) {
-    const CallTraffic sums = call_traffic(model, call, test.depth);
-    bytes += sums.kv_bytes + sums.embedding_bytes;
-    for (const CallTraffic::Product& p : sums.products) {
-      bytes += p.bytes;
-      if (kernels::activation_form(p.type) != kernels::ActForm::kF32) int8_ops += p.operations;
+    for (const CallTraffic::Part& part : call_traffic(model, call, test.depth).parts) {
+      bytes += part.kv_bytes + part.embedding_bytes;
+      for (const CallTraffic::Product& p : part.products) {
+        bytes += p.bytes;
+        if (kernels::activation_form(p.type) != kernels::ActForm::kF32) int8_ops += p.operations;
+      }
     }
   }
   const auto tokens = static_cast<double>(test.tokens());

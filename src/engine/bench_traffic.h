@@ -26,12 +26,23 @@ struct CallTraffic {
     double operations = 0;
     bool of_experts = false;
   };
-  std::vector<Product> products;       ///< Those of one type and as many rows are one.
-  std::vector<double> active_experts;  ///< In each layer that has any, if they are chosen evenly.
-  double kv_bytes = 0;
-  double attention_operations = 0;
-  double embedding_bytes = 0;
-  int64_t n_steps = 0;
+  /// The steps up to a layer's experts, and these; behind the last ones, the rest of the pass.
+  struct Part {
+    std::vector<Product> products{};  ///< Those of one type and as many rows are one, but for experts.
+    double kv_bytes = 0;
+    double attention_operations = 0;
+    double embedding_bytes = 0;
+    int64_t n_steps = 0;
+    int64_t expert_rows = 0;    ///< Tokens of these experts; 0 in the last part.
+    double active_experts = 0;  ///< If they are chosen evenly.
+  };
+  std::vector<Part> parts{};
+
+  double sum(double Part::*member) const {
+    double all = 0;
+    for (const Part& part : parts) all += part.*member;
+    return all;
+  }
 };
 CallTraffic call_traffic(const model::Model& model, const BenchCall& call, int64_t depth);
 

@@ -15,6 +15,11 @@ constexpr double kAttentionOfPeak = 0.35;
 constexpr double kOfProducts = 0.12;
 // What the store gets of the disk's rate: a layer's few experts are soon read, and each time the last lanes are alone.
 constexpr double kOfDisk = 0.8;
+// What packing moves of each byte: out of the window, and into the slot, whose lines are fetched before they are
+// written.
+constexpr double kPackedBytes = 3;
+// From the router's choice to the first read, while all processors multiply (docs/expert-store.md#measured).
+constexpr double kStartSeconds = 1.1e-3;
 constexpr double kStepSeconds = 2.5e-6;
 
 bool is_float(gguf::TensorType type) { return kernels::activation_form(type) == kernels::ActForm::kF32; }
@@ -22,6 +27,34 @@ bool is_float(gguf::TensorType type) { return kernels::activation_form(type) == 
 double weights_per_byte(gguf::TensorType type) {
   const auto info = gguf::type_info(static_cast<uint32_t>(type));
   return info ? static_cast<double>(info->n_weights) / static_cast<double>(info->n_bytes) : 1;
+}
+
+/// Of one part of a call, with all that it needs in memory.
+PassTime part_time(const CallTraffic::Part& part, const MachineRates& rates) {
+  PassTime t;
+  double bytes = part.kv_bytes + part.embedding_bytes;
+  for (const CallTraffic::Product& p : part.products) {
+    double seconds = p.bytes * rates.seconds_per_byte(p.type, p.rows);
+    if (p.rows > 16) seconds *= 1 + kOfProducts;
+    (p.of_experts ? t.experts : t.dense) += seconds;
+    bytes += p.bytes;
+    t.arithmetic += p.operations / (is_float(p.type) ? rates.float_ops : rates.int8_ops);
+  }
+  t.memory = bytes / rates.read;
+  t.attention = std::max(part.kv_bytes / (kOfRead * rates.steady_read),
+                         part.attention_operations / (kAttentionOfPeak * rates.float_ops));
+  t.steps = kStepSeconds * static_cast<double>(part.n_steps);
+  return t;
+}
+
+/// What was foreseen of the missed experts comes while the steps before them are at work, the rest beside the experts
+/// that are there.
+double part_total(const PassTime& part, PassReads::Experts missed, const MachineRates& rates, bool spare) {
+  const double reading = missed.bytes / rates.disk / kOfDisk;
+  const double packing = spare ? 0 : kPackedBytes * missed.bytes / rates.steady_read;
+  const double late = 1 - missed.foreseen, start = spare ? 0 : kStartSeconds * std::min(1.0, late * missed.n);
+  const double besides = part.dense + part.attention + part.steps;
+  return std::max(reading, besides + std::max(part.experts + packing, start + late * reading));
 }
 
 }  // namespace
@@ -61,9 +94,11 @@ double MachineRates::kernel_seconds_per_byte(gguf::TensorType type, double rows)
   return 2 * rows * weights_per_byte(type) / (kOfPeak * (is_float(type) ? float_ops : int8_ops));
 }
 
-/// Kernels are measured in short pieces, which see memory at its best: a token takes long enough to see it as it is.
+/// Kernels are measured in short pieces, which see memory at its best: a token takes long enough to see it as it is,
+/// and waits for that much longer.
 double MachineRates::seconds_per_byte(gguf::TensorType type, double rows) const {
-  return std::max(1 / (kOfRead * steady_read), kernel_seconds_per_byte(type, rows));
+  const double usual = 1 / (kOfRead * steady_read);
+  return std::max(usual, kernel_seconds_per_byte(type, rows) + usual - 1 / read);
 }
 
 double PassTime::least() const { return std::max({disk, memory, arithmetic}); }
@@ -73,41 +108,21 @@ Bound PassTime::bound() const {
   return memory >= arithmetic ? Bound::kMemory : Bound::kArithmetic;
 }
 
-PassTime pass_time(const CallTraffic& traffic, const MachineRates& rates, PassReads reads) {
+PassTime pass_time(const CallTraffic& traffic, const MachineRates& rates, const PassReads& reads) {
   PassTime t;
-  double bytes = traffic.kv_bytes + traffic.embedding_bytes;
-  for (const CallTraffic::Product& p : traffic.products) {
-    double seconds = p.bytes * rates.seconds_per_byte(p.type, p.rows);
-    if (p.rows > 16) seconds *= 1 + kOfProducts;
-    (p.of_experts ? t.experts : t.dense) += seconds;
-    bytes += p.bytes;
-    t.arithmetic += p.operations / (is_float(p.type) ? rates.float_ops : rates.int8_ops);
-  }
-  t.memory = bytes / rates.read;
-  t.attention = std::max(traffic.kv_bytes / (kOfRead * rates.steady_read),
-                         traffic.attention_operations / (kAttentionOfPeak * rates.float_ops));
-  t.steps = kStepSeconds * static_cast<double>(traffic.n_steps);
-  const double besides = t.dense + t.attention + t.steps;
-  const double units = reads.unit_bytes / rates.disk;
-  if (reads.missed_bytes > 0) t.disk = reads.missed_bytes / rates.disk;
-  const double reading = t.disk / kOfDisk;
-  t.disk += units;
-  const double work = besides + t.experts;
-  if (!reads.ahead) {
-    // What a layer wants is known when its attention is done; what is guessed of the next one's fills most of the time
-    // until then, whoever reads.
-    t.total = std::max(work, reading);
-  } else if (!reads.spare) {
-    t.total = work + reading;
-  } else {
-    // Two lines of work side by side; one of them stands still while the first layer comes, or the last is multiplied.
-    const auto n_layers = static_cast<double>(std::max<size_t>(1, traffic.active_experts.size()));
-    t.total = std::max(work, reading) + std::min(work, reading) / n_layers;
+  for (size_t i = 0; i < traffic.parts.size(); ++i) {
+    const PassTime part = part_time(traffic.parts[i], rates);
+    t.dense += part.dense, t.experts += part.experts, t.attention += part.attention, t.steps += part.steps;
+    t.memory += part.memory, t.arithmetic += part.arithmetic;
+    const PassReads::Experts missed = i < reads.experts.size() ? reads.experts[i] : PassReads::Experts{};
+    t.disk += missed.bytes / rates.disk;
+    t.total += part_total(part, missed, rates, reads.spare);
   }
   if (reads.n_units > 0) {
     // The disk has no pause between units, nor between calls; only the first one of all has nothing beside it.
-    const double reads_all = reading + units;
+    const double units = reads.unit_bytes / rates.disk, reads_all = t.disk / kOfDisk + units;
     t.total = std::max(t.total, reads_all) + std::min(t.total, reads_all) / reads.n_units;
+    t.disk += units;
   }
   return t;
 }

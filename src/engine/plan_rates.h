@@ -55,12 +55,16 @@ struct PassTime {
 
 /// What comes from the disk.
 struct PassReads {
-  double missed_bytes = 0;  ///< Of experts.
-  bool spare = false;       ///< There are processors besides those that multiply: reading takes none of their time.
-  bool ahead = false;       ///< Experts come while the layer before is at work, too (model::reads_ahead).
+  struct Experts {
+    double n = 0;         ///< How many.
+    double bytes = 0;     ///< Of the file.
+    double foreseen = 0;  ///< The share that is asked for while the layer before is at work.
+  };
+  std::vector<Experts> experts{};  ///< Of each part of the call that has any; empty: all are in memory.
+  bool spare = false;     ///< There are processors besides those that multiply: reading takes none of their time.
   double unit_bytes = 0;  ///< Of parts of layers and of the output matrix: known in advance, one is always being read,
   double n_units = 0;     ///< in so many pieces.
 };
-PassTime pass_time(const CallTraffic& traffic, const MachineRates& rates, PassReads reads);
+PassTime pass_time(const CallTraffic& traffic, const MachineRates& rates, const PassReads& reads);
 
 }  // namespace stoker::engine

@@ -4,11 +4,14 @@
 
 #include "base/checked.h"
 #include "model/exec.h"
+#include "model/lookahead.h"
 
 namespace stoker::engine {
 namespace {
 
 constexpr uint64_t kGiB = 1u << 30;
+/// Of the missed experts, those that the router foresaw from the layer before (docs/expert-store.md#lookahead).
+constexpr double kForeseen = 2.0 / 3;
 
 /// What the ledger holds now, and what a run would add.
 std::vector<Ledger::Line> lines_of(const Engine& engine, const PlanRun& run, const Placement& placement) {
@@ -34,7 +37,11 @@ BenchCall one_token_each(const PlanRun& run) {
 class Reporter {
  public:
   Reporter(const Engine& engine, const PlanRun& run, const MachineRates& rates)
-      : engine_(engine), run_(run), rates_(rates), index_(engine.model().expert_index()) {}
+      : engine_(engine),
+        run_(run),
+        rates_(rates),
+        index_(engine.model().expert_index()),
+        lookahead_(engine.model().plan()) {}
 
   PlanReport operator()() {
     r_.limit = engine_.ledger().limit();
@@ -81,23 +88,40 @@ class Reporter {
     r_.hit_rate = std::min({1.0, share, static_cast<double>(r_.n_slots) / static_cast<double>(r_.n_experts)});
   }
 
-  /// Of the file, if this share of the active experts has to be read.
-  double missed_bytes(const CallTraffic& traffic, double share) const {
-    if (!streams()) return 0;
-    double bytes = 0;
-    for (size_t i = 0; i < traffic.active_experts.size() && i < index_.layers.size(); ++i) {
-      bytes += traffic.active_experts[i] * static_cast<double>(index_.layers[i].file_bytes());
+  /// Of each layer's experts, if this share of the active ones has to be read.
+  std::vector<PassReads::Experts> missed_experts(const CallTraffic& traffic, double share) const {
+    std::vector<PassReads::Experts> missed;
+    for (size_t i = 0; streams() && i < index_.layers.size() && i < traffic.parts.size(); ++i) {
+      const CallTraffic::Part& part = traffic.parts[i];
+      const double n = part.active_experts * share;
+      missed.push_back({.n = n,
+                        .bytes = n * static_cast<double>(index_.layers[i].file_bytes()),
+                        .foreseen = foreseen(i, part.expert_rows)});
     }
-    return bytes * share;
+    return missed;
   }
 
-  PassTime time_of(const CallTraffic& traffic, int64_t rows, double missed_share) const {
+  /// Of the missed experts of layer `index` among those that have any.
+  double foreseen(size_t index, int64_t rows) const {
+    if (model::reads_ahead(engine_.model().plan().moe, rows)) return 1;
+    const bool guesses = engine_.options().expert_lookahead != model::LookaheadUse::kOff;
+    if (!guesses || index == 0 || rows > model::Lookahead::kMostRows) return 0;
+    using Sight = model::Lookahead::Sight;
+    const Sight sight = lookahead_.sight(index);
+    return sight == Sight::kToken ? 1 : sight == Sight::kRouter ? kForeseen : 0;
+  }
+
+  double missed_bytes(const CallTraffic& traffic, double share) const {
+    double bytes = 0;
+    for (const PassReads::Experts& layer : missed_experts(traffic, share)) bytes += layer.bytes;
+    return bytes;
+  }
+
+  PassTime time_of(const CallTraffic& traffic, double missed_share) const {
     const int threads = engine_.options().threads;
-    const bool experts_ahead = streams() && model::reads_ahead(engine_.model().plan().moe, rows);
     return pass_time(traffic, rates_,
-                     {.missed_bytes = missed_bytes(traffic, missed_share),
+                     {.experts = missed_experts(traffic, missed_share),
                       .spare = threads > 0 && threads < usable_cpus(),
-                      .ahead = experts_ahead,
                       .unit_bytes = static_cast<double>(r_.unit_bytes),
                       .n_units = static_cast<double>(r_.n_units)});
   }
@@ -111,16 +135,18 @@ class Reporter {
     const CallTraffic after_prompt = call_traffic(engine_.model(), call, run_.prompt);
     const CallTraffic full = call_traffic(engine_.model(), call, run_.context - 1);
     const auto n = static_cast<double>(run_.parallel);
-    r_.decode = speed(n, time_of(after_prompt, run_.parallel, 1 - r_.hit_rate));
-    r_.decode_full = speed(n, time_of(full, run_.parallel, 1 - r_.hit_rate));
-    for (const CallTraffic::Product& p : full.products) {
-      (p.of_experts ? r_.per_token.experts_memory : r_.per_token.dense) += p.bytes / n;
+    r_.decode = speed(n, time_of(after_prompt, 1 - r_.hit_rate));
+    r_.decode_full = speed(n, time_of(full, 1 - r_.hit_rate));
+    for (const CallTraffic::Part& part : full.parts) {
+      for (const CallTraffic::Product& p : part.products) {
+        (p.of_experts ? r_.per_token.experts_memory : r_.per_token.dense) += p.bytes / n;
+      }
     }
-    r_.per_token.dense += full.embedding_bytes / n;
+    r_.per_token.dense += full.sum(&CallTraffic::Part::embedding_bytes) / n;
     r_.per_token.experts_memory *= r_.hit_rate;
     r_.per_token.experts_disk = missed_bytes(full, 1 - r_.hit_rate) / n;
     r_.per_token.layers_disk = static_cast<double>(r_.unit_bytes) / n;
-    r_.per_token.kv = full.kv_bytes / n;
+    r_.per_token.kv = full.sum(&CallTraffic::Part::kv_bytes) / n;
   }
 
   /// Passes one after the other; the first finds no expert, later ones as many as the cache holds.
@@ -128,8 +154,7 @@ class Reporter {
     PassTime sum;
     double missed = 1;
     for (const BenchCall& call : bench_calls({.n = run_.prompt}, r_.placement.max_rows)) {
-      const int64_t rows = call[0].end - call[0].begin;
-      const PassTime t = time_of(call_traffic(engine_.model(), call, 0), rows, missed);
+      const PassTime t = time_of(call_traffic(engine_.model(), call, 0), missed);
       for (double PassTime::*part : {&PassTime::dense, &PassTime::experts, &PassTime::attention, &PassTime::steps,
                                      &PassTime::disk, &PassTime::total, &PassTime::memory, &PassTime::arithmetic}) {
         sum.*part += t.*part;
@@ -143,6 +168,7 @@ class Reporter {
   const PlanRun& run_;
   const MachineRates& rates_;
   const model::ExpertIndex& index_;
+  const model::Lookahead lookahead_;
   PlanReport r_;
 };
 
@@ -192,8 +218,10 @@ std::vector<PlanReport> plan_limits(Engine& engine, const PlanRun& run, const Ma
 
 std::vector<gguf::TensorType> plan_types(const Engine& engine) {
   std::vector<gguf::TensorType> types;
-  for (const auto& p : call_traffic(engine.model(), {{.end = 1, .wants_logits = true}}, 0).products) {
-    if (std::find(types.begin(), types.end(), p.type) == types.end()) types.push_back(p.type);
+  for (const CallTraffic::Part& part : call_traffic(engine.model(), {{.end = 1, .wants_logits = true}}, 0).parts) {
+    for (const CallTraffic::Product& p : part.products) {
+      if (std::find(types.begin(), types.end(), p.type) == types.end()) types.push_back(p.type);
+    }
   }
   return types;
 }

@@ -63,14 +63,19 @@ void Lookahead::find_logits(const Router& router, const Exec& exec, int64_t r, s
   add_vector(t, router.moe->router_bias, logits());
 }
 
+Lookahead::Sight Lookahead::sight(size_t index) const noexcept {
+  if (index >= routers_.size()) return Sight::kNone;
+  if (routers_[index].moe->routing.expert_of_token) return Sight::kToken;
+  return routers_[index].norm ? Sight::kRouter : Sight::kNone;
+}
+
 std::span<const int32_t> Lookahead::guess(size_t index, const Exec& exec, std::byte* scratch) noexcept {
   guessed_.clear();
-  if (index >= routers_.size() || exec.n_rows > kMostRows || exec.n_rows != exec.experts->n_rows) return guessed_;
+  const Sight sees = sight(index);
+  if (sees == Sight::kNone || exec.n_rows > kMostRows || exec.n_rows != exec.experts->n_rows) return guessed_;
   const Router& router = routers_[index];
-  const bool by_token = router.moe->routing.expert_of_token != nullptr;
-  if (!by_token && !router.norm) return guessed_;  // What it reads is mixed of several streams.
   for (int64_t r = 0; r < exec.n_rows; ++r) {
-    if (!by_token) find_logits(router, exec, r, scratch);
+    if (sees == Sight::kRouter) find_logits(router, exec, r, scratch);
     choose_experts(logits(), *router.moe, exec.tokens[exec.token(r)], chosen_.data());
     for (const int32_t expert : chosen_) {
       if (std::find(guessed_.begin(), guessed_.end(), expert) == guessed_.end()) guessed_.push_back(expert);

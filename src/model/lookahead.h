@@ -17,11 +17,21 @@ class Lookahead {
  public:
   static constexpr int64_t kMostRows = 4;
 
+  /// What a guess for a layer rests upon.
+  enum class Sight {
+    kNone,    ///< There is none: the router reads what is mixed of several streams.
+    kRouter,  ///< The layer's router, applied early.
+    kToken,   ///< The token alone, which chooses: it is no guess.
+  };
+
   /// Allocates; a guess does not.
   explicit Lookahead(const Plan& plan);
   /// For layer `index` among those with experts: its guessed experts, all different. None where there are more rows
   /// than kMostRows, or no such layer. `scratch` as for `multiply`.
   std::span<const int32_t> guess(size_t index, const Exec& exec, std::byte* scratch) noexcept;
+
+  /// For layer `index` among those with experts.
+  Sight sight(size_t index) const noexcept;
 
  private:
   struct Router {

@@ -111,6 +111,22 @@ class Plan(TestCase):
         self.ok("bench", "--machine", "--quick", "-t", 1, env=self.env)
         self.assertEqual(json.loads(kept.read_text())[0]["kernels"], kernels)
 
+    def test_what_is_kept_is_checked_once_it_is_old(self):
+        self.ok("bench", "--machine", "--quick", "-t", 1, env=self.env)
+        self.ok("plan", model("type-q4_k"), "--threads", 1, env=self.env)
+        kept = self.folder / "home" / "machine.json"
+        figures = json.loads(kept.read_text())
+        figures[0]["measured_at"] -= 3600
+        figures[0]["read"][0]["median_bytes_per_second"] *= 100
+        kept.write_text(json.dumps(figures))
+        done = self.ok("plan", model("type-q4_k"), "--threads", 1, "--json", env=self.env)
+        for what in ("memory and arithmetic", "matrix products"):
+            self.assertIn(f"measuring {what}", done.err)
+        rates = done.json()["rates"]
+        self.assertEqual([rates[f"{what}_source"] for what in ("memory", "kernels")], ["now", "now"])
+        self.assertLess(rates["steady_read_bytes_per_second"], figures[0]["read"][0]["median_bytes_per_second"] / 10)
+        self.assertEqual(json.loads(kept.read_text()), figures, "they may hold again")
+
     def test_bad_input(self):
         bad = (
             (2, "model is required", ()),
