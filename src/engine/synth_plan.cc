@@ -109,6 +109,7 @@ void SynthPlan::add_tensors() {
       else if (spec.stack != model::Dim::kOne)
         dims.insert(dims.begin(), resolve(spec.stack, config, layer));
       if (dims.size() == 2 && dims[0] == 1) dims.erase(dims.begin());
+      if (spec.unit) dims.insert(dims.begin() + 1, 1);
       add(str_cat("blk.", layer, ".", spec.name), std::move(dims), is_matrix);
     }
   }

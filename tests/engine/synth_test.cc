@@ -351,6 +351,25 @@ TEST(Synth, Names) {
   EXPECT_EQ(planned(all).name(), "gpt-oss-20b-2l-q8_0-seed7-zipf1.25");
 }
 
+/// llama.cpp takes no others.
+TEST(Synth, HasTheUnitsThatConvertersWrite) {
+  const auto shape = [](const char* name, const char* tensor) {
+    const auto header = planned({.shape = name}).header();
+    const auto file = gguf::File::parse(std::as_bytes(std::span(*header)), name, {.header_only = true});
+    const gguf::TensorInfo* found = file ? file->find_tensor(tensor) : nullptr;
+    return found ? found->shape : std::vector<int64_t>{};
+  };
+  using Shape = std::vector<int64_t>;
+  EXPECT_EQ(shape("tiny-kimi-linear", "blk.0.ssm_conv1d_q.weight"), (Shape{256, 1, 4}));
+  EXPECT_EQ(shape("tiny-kimi-linear", "blk.0.ssm_a"), (Shape{4, 1}));
+  EXPECT_EQ(shape("tiny-kimi-k3", "blk.0.ssm_conv1d_v.weight"), (Shape{256, 1, 4}));
+  EXPECT_EQ(shape("tiny-kimi-k3", "blk.0.ssm_a"), (Shape{4}));
+  EXPECT_EQ(shape("tiny-granitehybrid", "blk.0.ssm_d"), (Shape{8, 1}));
+  EXPECT_EQ(shape("tiny-falcon-h1", "blk.0.ssm_a"), (Shape{4, 1}));
+  EXPECT_EQ(shape("tiny-nemotron_h", "blk.0.ssm_a"), (Shape{4, 1}));
+  EXPECT_EQ(shape("tiny-qwen3next", "blk.0.ssm_a"), (Shape{8}));
+}
+
 TEST(Synth, TypesOfTensors) {
   const test::TempDir folder;
   const auto mixture = written({.shape = "tiny-llama", .type = "q4_k_m", .n_layers = 8}, folder / "m.gguf");

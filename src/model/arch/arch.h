@@ -175,7 +175,12 @@ struct TensorSpec {
   Need need = Need::kRequired;
   Dim stack = Dim::kOne;  ///< So many matrices, [stack, rows, cols], that are used as one of stack * rows rows.
   Layers layers = Layers::kAll;
+  bool unit = false;  ///< Converters write a dimension of 1 behind the rows, which says nothing; synth does as they.
 };
+constexpr TensorSpec with_unit(TensorSpec spec) {
+  spec.unit = true;
+  return spec;
+}
 constexpr TensorSpec of_attention(TensorSpec spec) {
   spec.layers = Layers::kAttention;
   return spec;
