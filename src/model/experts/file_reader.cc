@@ -21,8 +21,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kTooSmall = 512u << 20;
 constexpr auto kPerRound = std::chrono::milliseconds(25);
-constexpr uint32_t kRounds = 2;
-constexpr std::array<int, 3> kSteps = {2, 4, 8};
+constexpr uint32_t kRounds = 3;
+// Two would leave the disk nothing to do while both pack, whatever they read without packing.
+constexpr std::array<int, 2> kSteps = {4, 8};
 
 /// A thread for each read.
 uint64_t read_by_threads(ExpertReader& reader, std::span<const std::span<std::byte>> windows, const NextRead& next) {
@@ -119,7 +120,7 @@ uint64_t read_all(ExpertReader& reader, int depth, std::span<std::byte> windows,
 }
 
 int measure_lanes(ExpertReader& reader, const ExpertIndex& index, uint64_t piece_bytes, std::span<std::byte> windows) {
-  if (index.bytes() < kTooSmall) return kSteps[1];
+  if (index.bytes() < kTooSmall) return kSteps[0];
   std::array<double, kSteps.size()> rates{};
   for (uint32_t round = 0; round < kRounds * kSteps.size(); ++round) {
     const size_t step = round % kSteps.size();
