@@ -77,6 +77,8 @@ class ReadErrors {
 };
 
 class Lookahead;
+/// So many layers behind the next one are guessed, for the disk to have something to read whenever it is idle.
+constexpr size_t kLaterLayers = 2;
 
 /// Some of an expert's rows.
 struct WavePart {
@@ -121,6 +123,7 @@ struct Experts {
   kernels::Activations activations{};  ///< What the products of the wave read.
   ExpertRequest* request = nullptr;    ///< Null: all experts are resident.
   ExpertRequest* ahead = nullptr;  ///< For the layer after, where most of its experts will be wanted, or are guessed.
+  std::array<ExpertRequest*, kLaterLayers> later{};  ///< For guesses of those behind it.
   Lookahead* lookahead = nullptr;
   bool guess = false;          ///< What the next layer will want is guessed in this call, by `lookahead`.
   int32_t* all = nullptr;      ///< [n_experts]: 0, 1 and so on.

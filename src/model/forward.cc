@@ -359,6 +359,9 @@ bool Runner::run(LogitsConsumer* consumer, const Control* control) {
     }
   });
   if (ahead_) ahead_->finish();  // of a layer that a call without outputs does not reach
+  for (auto& later : later_) {
+    if (later) later->finish();
+  }
   if (units_) units_->end_call(!stop_ && !units_->failed());
   return !cancelled_;
 }

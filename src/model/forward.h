@@ -189,6 +189,7 @@ class Runner {
   std::vector<uint64_t> expert_counts_;
   std::vector<int64_t> routed_;
   std::unique_ptr<ExpertRequest> request_, ahead_;
+  std::array<std::unique_ptr<ExpertRequest>, kLaterLayers> later_;
   std::unique_ptr<Lookahead> lookahead_;
   LookaheadTrial trial_;
   std::unique_ptr<UnitStream> units_;

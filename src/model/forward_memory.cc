@@ -156,6 +156,10 @@ Result<std::unique_ptr<Runner>> Runner::create(const Plan& plan, Pool& pool, Led
     r.ahead_ = std::make_unique<ExpertRequest>(*options.experts);
     r.experts_state_.request = r.request_.get();
     r.experts_state_.ahead = r.ahead_.get();
+    for (size_t i = 0; i < kLaterLayers; ++i) {
+      r.later_[i] = std::make_unique<ExpertRequest>(*options.experts);
+      r.experts_state_.later[i] = r.later_[i].get();
+    }
     r.experts_state_.n_layers = plan.expert_steps.size();
     if (options.lookahead != LookaheadUse::kOff) r.lookahead_ = std::make_unique<Lookahead>(plan);
     r.experts_state_.lookahead = r.lookahead_.get();

@@ -111,6 +111,10 @@ void next_wave(const Step& step, Exec& exec) noexcept {
   }
 }
 
+void give_up_later(const Experts& experts) noexcept {
+  for (ExpertRequest* later : experts.later) later->finish();
+}
+
 /// Asks the store for the active experts.
 void start_request(const Step& step, Experts& experts) noexcept {
   const auto n = static_cast<size_t>(experts.n_active);
@@ -119,10 +123,11 @@ void start_request(const Step& step, Experts& experts) noexcept {
   experts.request->start(step.moe.index, {experts.active, n}, {experts.uses, n},
                          few ? Order::kByProjection : Order::kByExpert);
   experts.ahead->finish();
+  if (!experts.request->all_placed()) give_up_later(experts);  // Their leases may be what is in the way.
   experts.together = few && experts.request->all_placed();
 }
 
-/// Asks for what the next layer will probably want, once all that this one wants has a place.
+/// Asks for what the next layers will probably want, once all that this one wants has a place.
 void look_ahead(const Step& step, const Exec& exec, Worker& worker) noexcept {
   Experts& experts = *exec.experts;
   const size_t next = step.moe.index + 1;
@@ -130,6 +135,12 @@ void look_ahead(const Step& step, const Exec& exec, Worker& worker) noexcept {
   if (reads_ahead(exec.plan->moe, experts.n_rows)) return;  // Then all of them may have been asked for.
   const auto guessed = experts.lookahead->guess(next, exec, exec.worker_scratch(worker));
   if (!guessed.empty()) experts.ahead->start(next, guessed, {}, ExpertRequest::Order::kAhead);
+  // Each takes over from the one behind it, which still holds what was guessed of this layer before.
+  for (size_t i = 0; i < kLaterLayers; ++i) {
+    experts.later[i]->finish();
+    const auto more = experts.lookahead->guess(next + 1 + i, exec, exec.worker_scratch(worker));
+    if (!more.empty()) experts.later[i]->start(next + 1 + i, more, {}, ExpertRequest::Order::kLater);
+  }
 }
 
 /// Gives back the experts whose last rows were in the wave.

@@ -24,6 +24,9 @@ constexpr auto kPerRound = std::chrono::milliseconds(25);
 constexpr uint32_t kRounds = 3;
 // Two would leave the disk nothing to do while both pack, whatever they read without packing.
 constexpr std::array<int, 2> kSteps = {4, 8};
+// Of the best rate, for more reads at once. Here nothing but the reads is at work; beside products a thread whose read
+// has ended waits for a processor, and so many more must be under way (docs/expert-store.md#lanes).
+constexpr double kEnough = 0.75;
 
 /// A thread for each read.
 uint64_t read_by_threads(ExpertReader& reader, std::span<const std::span<std::byte>> windows, const NextRead& next) {
@@ -132,7 +135,7 @@ int measure_lanes(ExpertReader& reader, const ExpertIndex& index, uint64_t piece
   }
   const double best = *std::max_element(rates.begin(), rates.end());
   for (size_t step = kSteps.size(); step-- > 0;) {
-    if (rates[step] >= 0.9 * best) return kSteps[step];
+    if (rates[step] >= kEnough * best) return kSteps[step];
   }
   return kSteps[0];
 }

@@ -204,7 +204,7 @@ void ExpertStore::start_reading(int32_t index, int64_t key) {
 
 void ExpertStore::queue_tasks(const ExpertRequest& request, std::span<const int32_t> started) {
   using Order = ExpertRequest::Order;
-  TaskQueue& tasks = request.order_ == Order::kAhead ? ahead_ : wanted_;
+  TaskQueue& tasks = request.guessed() ? ahead_ : wanted_;
   const size_t n = index_.layers[request.layer_].matrices.size();
   const size_t first = request.order_ == Order::kByProjection ? n - 1 : n;
   const auto add = [&](int32_t slot, size_t begin, size_t end) {
@@ -215,49 +215,74 @@ void ExpertStore::queue_tasks(const ExpertRequest& request, std::span<const int3
   if (!started.empty()) work_.notify_all();
 }
 
-void ExpertStore::assign(ExpertRequest& request) {
-  using State = ExpertRequest::State;
-  const bool ahead = request.order_ == ExpertRequest::Order::kAhead;
-  request.started_.clear();
+void ExpertStore::place(ExpertRequest& request, size_t i, int32_t slot, uint64_t& counter) {
+  if (!request.guessed()) ++counter, ++stats_.requests;
+  request.slots_[i] = slot;
+  request.states_[i] = ExpertRequest::State::kPlaced;
+}
+
+/// Leases what has a place already. False: nothing has that was not leased before.
+bool ExpertStore::lease_present(ExpertRequest& request) {
   bool any = false;
-  const auto place = [&](size_t i, int32_t slot, uint64_t& counter) REQUIRES(mu_) {
-    if (!ahead) ++counter, ++stats_.requests;
-    request.slots_[i] = slot;
-    request.states_[i] = State::kPlaced;
-    any = true;
-  };
-  // What has a place already comes first: leased, it is not what makes room for the others.
   for (size_t i = 0; i < request.keys_.size(); ++i) {
     const int32_t slot = slot_of_[static_cast<size_t>(request.keys_[i])];
-    if (request.states_[i] != State::kWanted || slot < 0) continue;
+    if (request.states_[i] != ExpertRequest::State::kWanted || slot < 0) continue;
     Slot& s = slots_[static_cast<size_t>(slot)];
     if (s.given_up) continue;  // until it is gone
-    const bool foreseen = !ahead && std::exchange(s.ahead, false);
+    const bool foreseen = !request.guessed() && std::exchange(s.ahead, false);
     if (foreseen && s.left > 0) ahead_.move(slot, wanted_);
-    place(i, slot, foreseen ? stats_.foreseen : s.left > 0 ? stats_.joined : stats_.hits);
+    place(request, i, slot, foreseen ? stats_.foreseen : s.left > 0 ? stats_.joined : stats_.hits);
     ++s.leases;
     note_evictable(slot);
+    any = true;
   }
-  for (size_t i = 0; i < request.keys_.size(); ++i) {
-    if (request.states_[i] != State::kWanted || slot_of_[static_cast<size_t>(request.keys_[i])] >= 0) continue;
+  return any;
+}
+
+/// Begins to read what has no place, as far as there is room and at most so many. False: nothing.
+bool ExpertStore::place_missing(ExpertRequest& request, size_t most) {
+  request.started_.clear();
+  for (size_t i = 0; i < request.keys_.size() && request.started_.size() < most; ++i) {
+    if (request.states_[i] != ExpertRequest::State::kWanted) continue;
+    if (slot_of_[static_cast<size_t>(request.keys_[i])] >= 0) continue;
     const int32_t slot = take_slot(class_of_layer_[request.layer_]);
     if (slot < 0) break;
-    place(i, slot, stats_.misses);
+    place(request, i, slot, stats_.misses);
     start_reading(slot, request.keys_[i]);
-    slots_[static_cast<size_t>(slot)].ahead = ahead;
-    stats_.ahead += ahead;
+    slots_[static_cast<size_t>(slot)].ahead = request.guessed();
+    stats_.ahead += request.guessed();
     request.started_.push_back(slot);
   }
   queue_tasks(request, request.started_);
+  return !request.started_.empty();
+}
+
+void ExpertStore::assign(ExpertRequest& request) {
+  // What has a place already comes first: leased, it is not what makes room for the others.
+  bool any = lease_present(request);
+  if (request.order_ != ExpertRequest::Order::kLater) any = place_missing(request, request.keys_.size()) || any;
   if (any) assigned_.notify_all();
   request.waiting_ = !request.placed();
+}
+
+/// There is nothing to read: one of those that may be wanted later gets its place. False: there is none, or no room.
+bool ExpertStore::assign_later() {
+  while (!later_.empty() && waiting_.empty()) {
+    ExpertRequest& request = *later_.front();
+    lease_present(request);
+    const bool begun = place_missing(request, 1);
+    request.waiting_ = !request.placed();
+    if (!request.waiting_) later_.erase(later_.begin());
+    if (begun || request.waiting_) return begun;
+  }
+  return false;
 }
 
 /// After a place became free. What was asked for ahead comes after all that is wanted now.
 void ExpertStore::assign_waiting() {
   for (const bool ahead : {false, true}) {
     for (ExpertRequest* request : waiting_) {
-      if ((request->order_ == ExpertRequest::Order::kAhead) == ahead) assign(*request);
+      if (request->guessed() == ahead) assign(*request);
     }
   }
   std::erase_if(waiting_, [](const ExpertRequest* request) { return !request->waiting_; });
@@ -342,6 +367,7 @@ ExpertRequest::ExpertRequest(ExpertStore& store) : store_(store) {
   keys_.reserve(n), slots_.reserve(n), states_.reserve(n), started_.reserve(n);
   const MutexLock lock(store.mu_);
   store.waiting_.reserve(++store.n_requests_);
+  store.later_.reserve(store.n_requests_);
 }
 
 ExpertRequest::~ExpertRequest() {
@@ -358,13 +384,16 @@ void ExpertRequest::start(size_t layer, std::span<const int32_t> experts, std::s
   keys_.clear();
   for (size_t i = 0; i < experts.size(); ++i) {
     keys_.push_back(store_.key_of(layer, experts[i]));
-    if (order != Order::kAhead) store_.policy_.use(keys_.back(), uses.empty() ? 1 : uses[i]);
+    if (!guessed()) store_.policy_.use(keys_.back(), uses.empty() ? 1 : uses[i]);
   }
   slots_.assign(experts.size(), -1);
   states_.assign(experts.size(), State::kWanted);
   n_taken_ = 0;
   store_.assign(*this);
-  if (waiting_) store_.waiting_.push_back(this);
+  if (!waiting_) return;
+  if (order != Order::kLater) return store_.waiting_.push_back(this);
+  store_.later_.push_back(this);
+  store_.work_.notify_all();
 }
 
 bool ExpertRequest::all_placed() const {
@@ -414,7 +443,7 @@ void ExpertRequest::release(int32_t i) {
 
 void ExpertRequest::finish() {
   const MutexLock lock(store_.mu_);
-  if (std::exchange(waiting_, false)) std::erase(store_.waiting_, this);
+  if (std::exchange(waiting_, false)) std::erase(order_ == Order::kLater ? store_.later_ : store_.waiting_, this);
   for (size_t i = 0; i < states_.size(); ++i) {
     const State state = std::exchange(states_[i], State::kReleased);
     if (state == State::kPlaced || state == State::kTaken) store_.drop_lease(slots_[i]);

@@ -133,8 +133,12 @@ class ExpertStore {
   void finish_piece(const Piece& piece) REQUIRES(mu_);
   void finish_reading(int32_t slot) REQUIRES(mu_);
 
+  void place(ExpertRequest& request, size_t i, int32_t slot, uint64_t& counter) REQUIRES(mu_);
+  bool lease_present(ExpertRequest& request) REQUIRES(mu_);
+  bool place_missing(ExpertRequest& request, size_t most) REQUIRES(mu_);
   void assign(ExpertRequest& request) REQUIRES(mu_);
   void assign_waiting() REQUIRES(mu_);
+  bool assign_later() REQUIRES(mu_);
   int32_t take_slot(size_t size_class) REQUIRES(mu_);
   void start_reading(int32_t slot, int64_t key) REQUIRES(mu_);
   void queue_tasks(const ExpertRequest& request, std::span<const int32_t> started) REQUIRES(mu_);
@@ -179,6 +183,7 @@ class ExpertStore {
   bool somebody_waits_ GUARDED_BY(mu_) = false;  // For the queue.
   std::optional<std::vector<ExpertRead>> remembered_ GUARDED_BY(mu_);
   std::vector<ExpertRequest*> waiting_ GUARDED_BY(mu_);  // First come, first served.
+  std::vector<ExpertRequest*> later_ GUARDED_BY(mu_);    // Of Order::kLater, not all placed: the same.
   size_t n_requests_ GUARDED_BY(mu_) = 0, n_reading_ GUARDED_BY(mu_) = 0;
   Stats stats_ GUARDED_BY(mu_);
   bool stopping_ GUARDED_BY(mu_) = false;
@@ -200,6 +205,7 @@ class ExpertRequest {
     kByExpert,      ///< All of an expert, then of the next: for those who take one after the other.
     kByProjection,  ///< All but the last matrix of each, then these downs: for those who take all at once.
     kAhead,         ///< As kByExpert, for experts that are not wanted yet: this is no use of them.
+    kLater,         ///< As kAhead; but what is not there gets its place only once nothing else is left to read.
   };
   /// Asks for `experts`, all different, of entry `layer` of ExpertIndex::layers; `uses` says how many tokens want each
   /// (empty: one). What an earlier `start` asked for must have been given back. A request made ahead is finished once
@@ -235,6 +241,7 @@ class ExpertRequest {
   friend class ExpertStore;
   enum class State : uint8_t { kWanted, kPlaced, kTaken, kReleased };
   bool placed() const;
+  bool guessed() const { return order_ == Order::kAhead || order_ == Order::kLater; }
   ExpertStore& store_;
   size_t layer_ = 0;
   Order order_ = Order::kByExpert;

@@ -39,8 +39,8 @@ std::span<std::byte> ExpertStore::window(int i) const {
 }
 
 bool ExpertStore::next_piece(Piece& piece) {
+  if (wanted_.empty() && ahead_.empty() && !assign_later()) return false;
   TaskQueue& tasks = wanted_.empty() ? ahead_ : wanted_;
-  if (tasks.empty()) return false;
   ReadTask& task = tasks.front();
   Slot& slot = slots_[static_cast<size_t>(task.slot)];
   const auto layer = static_cast<size_t>(slot.key / index_.n_experts);

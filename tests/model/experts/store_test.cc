@@ -293,6 +293,46 @@ TEST(Store, WhatIsWantedOvertakesReadsAhead) {
   EXPECT_EQ(fake->stats().misses, 2u);
 }
 
+TEST(Store, WhatMayBeWantedLaterIsReadWhenNothingElseIs) {
+  FakeStore fake(one_layer(), slots(8, Kind::kRecency, 1));
+  fake.disk.hold(true);
+  ExpertRequest ahead(*fake.store), later(*fake.store), request(*fake.store);
+  ahead.start(0, Ids{0, 1}, {}, Order::kAhead);
+  later.start(0, Ids{5, 1, 6}, {}, Order::kLater);
+  fake.disk.held(1);
+  EXPECT_EQ(fake->stats().ahead, 2u);  // 5 and 6 have no places yet
+  request.start(0, Ids{8}, {}, Order::kByExpert);
+  fake.disk.hold(false);
+  EXPECT_TRUE(take_all(fake, request, 0, Ids{8}));
+  while (fake->stats().ahead < 4 || fake->stats().in_flight > 0) std::this_thread::yield();
+  EXPECT_EQ(order_of(fake), (Ids{0, 8, 0, 1, 5, 6}));
+  use(fake, {5, 6});
+  EXPECT_EQ(fake->stats().foreseen, 2u);
+}
+
+TEST(Store, WhatIsGivenUpBeforeTheDiskIsIdleEvictsNothing) {
+  FakeStore fake(one_layer(), slots(2, Kind::kRecency, 1));
+  use(fake, {0, 1});
+  fake.disk.hold(true);
+  ExpertRequest request(*fake.store), later(*fake.store), other(*fake.store);
+  request.start(0, Ids{2}, {}, Order::kByExpert);
+  fake.disk.held(1);
+  later.start(0, Ids{3}, {}, Order::kLater);
+  later.finish();
+  later.start(0, Ids{1, 4}, {}, Order::kLater);  // leases 1, and finds no room for 4
+  fake.disk.hold(false);
+  ASSERT_EQ(placed(request), 1u);
+  wait_all(request, 0);
+  while (fake->stats().in_flight > 0) std::this_thread::yield();
+  other.start(0, Ids{5}, {}, Order::kByExpert);
+  EXPECT_EQ(placed(other), 0u);
+  request.release(0);
+  EXPECT_EQ(placed(other), 1u);  // before what may be wanted later
+  EXPECT_EQ(fake->stats().ahead, 0u);
+  EXPECT_EQ(fake->stats().evictions, 2u);
+  later.finish();
+}
+
 TEST(Store, WhatTurnsOutToBeWantedOvertakesToo) {
   FakeStore fake(one_layer(), slots(8, Kind::kRecency, 1));
   fake.disk.hold(true);
