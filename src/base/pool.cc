@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -83,7 +84,8 @@ struct Pool::State {
       : n_threads(threads_wanted),
         crowded(n_threads > usable_cpus()),
         split(nodes, threads_wanted),
-        near_claimed(split.n_nodes() > 1 ? static_cast<size_t>(split.n_nodes()) : 0) {}
+        near_claimed(split.n_nodes() > 1 ? static_cast<size_t>(split.n_nodes()) : 0),
+        taken(static_cast<size_t>(threads_wanted)) {}
 
   const int n_threads;
   const bool crowded;
@@ -103,6 +105,12 @@ struct Pool::State {
     std::atomic<int64_t> n{0};
   };
   std::vector<Claimed> near_claimed;  ///< By memory node, where there are two and more.
+  /// What is taken of a worker's run: the generation in which that was, 32 bits, and how many chunks from its start and
+  /// from its end, 16 each. Nothing, where the generation is another.
+  struct alignas(64) Taken {
+    std::atomic<uint64_t> word{0};
+  };
+  std::vector<Taken> taken;
 
   void forget_claims() {
     n_claimed.store(0, std::memory_order_relaxed);
@@ -135,6 +143,31 @@ int64_t Worker::claim_near() {
   if (!split_) return claim();
   auto& claimed = pool_.state_->near_claimed[static_cast<size_t>(node_)].n;
   return near_count_ + claimed.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// The next chunk of the run of a worker of this node, its owner's from the start, another's from the end; -1: none.
+int64_t Worker::take(int of, int64_t n_chunks) {
+  if (count_ == 1) return n_claimed_ < n_chunks ? n_claimed_++ : -1;
+  Pool::State& state = *pool_.state_;
+  const int owner = index_ - near_index_ + of;
+  auto& word = state.taken[static_cast<size_t>(owner)].word;
+  const uint64_t generation = state.generation.value();
+  uint64_t seen = word.load(std::memory_order_relaxed);
+  for (;;) {
+    const bool stale = seen >> 32 != generation;
+    const uint64_t front = stale ? 0 : seen >> 16 & 0xffff, back = stale ? 0 : seen & 0xffff;
+    if (static_cast<int64_t>(front + back) >= n_chunks) return -1;
+    const bool own = of == near_index_;
+    const uint64_t taken = generation << 32 | (front + own) << 16 | (back + !own);
+    if (!word.compare_exchange_weak(seen, taken, std::memory_order_relaxed)) continue;
+    return own ? static_cast<int64_t>(front) : n_chunks - 1 - static_cast<int64_t>(back);
+  }
+}
+
+/// Items of the run of a worker of this node: whole chunks, their numbers differ by at most one.
+Range Worker::run_of(int64_t n, int64_t chunk, int of) const {
+  const int64_t n_chunks = (n + chunk - 1) / chunk;
+  return {n_chunks * of / near_count_ * chunk, std::min(n, n_chunks * (of + 1) / near_count_ * chunk)};
 }
 
 Range Worker::share(int64_t n, int64_t unit) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -23,7 +24,6 @@ class Worker {
   /// Returns when all workers of this run have called it. Spins shortly, then sleeps.
   /// What a worker wrote before is visible to all after.
   void barrier();
-
   /// This worker's part of `n` items: contiguous, sizes differ by at most one, in units of `unit` items.
   Range share(int64_t n, int64_t unit = 1) const;
 
@@ -47,6 +47,22 @@ class Worker {
   void each_near(int64_t n, int64_t chunk, F&& f) {
     for (int64_t c = near_index_; c * chunk < n; c = claim_near()) f(chunk_of(n, chunk, c));
   }
+  /// The same for reading in long strides: each worker has a run of consecutive chunks that it takes in order; once
+  /// through, it takes chunks from the ends of others' runs. `f(chunk, run)`: what it reads on in unless others help
+  /// it; of another's run the chunk alone.
+  template <class F>
+  void each_in_runs(int64_t n, int64_t chunk, F&& f) {
+    chunk = std::max(chunk, n / (near_count_ * kMostChunks) + 1);
+    for (int i = 0; i < near_count_; ++i) {
+      const int of = (near_index_ + i) % near_count_;
+      const Range run = run_of(n, chunk, of);
+      const int64_t n_chunks = (run.size() + chunk - 1) / chunk;
+      for (int64_t c = take(of, n_chunks); c >= 0; c = take(of, n_chunks)) {
+        const Range items{run.begin + c * chunk, std::min(run.end, run.begin + (c + 1) * chunk)};
+        f(items, i == 0 ? run : items);
+      }
+    }
+  }
 
  private:
   friend class Pool;
@@ -54,8 +70,11 @@ class Worker {
   static Range chunk_of(int64_t n, int64_t chunk, int64_t c) {
     return {c * chunk, n < (c + 1) * chunk ? n : (c + 1) * chunk};
   }
+  static constexpr int64_t kMostChunks = 65535;  ///< Of a run.
+  Range run_of(int64_t n, int64_t chunk, int of) const;
   int64_t claim();
   int64_t claim_near();
+  int64_t take(int of, int64_t n_chunks);
   Pool& pool_;
   int index_;
   int count_;

@@ -146,7 +146,9 @@ class KernelBench {
     const MatmulFn fn = n_rows == 1 ? matmul.one : n_rows <= kFewRows ? matmul.few : matmul.many;
     const int64_t stride = (end - begin) * 16;
     auto* y = outputs_.as<float>() + thread * output_floats_;
-    fn({.w = weights_.data() + begin * group_bytes_,
+    const std::byte* w = weights_.data() + begin * group_bytes_;
+    const kernels::MatmulArgs::Run run{w, w + (end - begin) * group_bytes_};
+    fn({.w = w,
         .group_bytes = group_bytes_,
         .k = kValues,
         .group_begin = 0,
@@ -157,7 +159,7 @@ class KernelBench {
         .y = y,
         .y_stride = stride,
         .scratch = scratch_.data() + thread * kernels::kMatmulScratchBytes,
-        .spread = matmul.spread});
+        .spread = matmul.spread ? &run : nullptr});
   }
 
   uint64_t output_bytes() {

@@ -39,16 +39,20 @@ struct QuantizeArgs {
 /// Rows of the matrix come in groups of 16 ("R16"); the last group is padded with zero rows, so y has room for whole
 /// groups.
 struct MatmulArgs {
+  /// What a worker reads in several calls one after the other; this one's groups are a part of it.
+  struct Run {
+    const std::byte *begin, *end;
+  };
   const std::byte* w;   ///< Group 0 of the matrix, 64-byte aligned.
   int64_t group_bytes;  ///< From one group to the next, a multiple of 64.
   int64_t k;
   int64_t group_begin, group_end;
   const Activations* x;
   int64_t row_begin, row_end;
-  float* y;             ///< 64-byte aligned.
-  int64_t y_stride;     ///< From one row to the next, in floats, a multiple of 16.
-  std::byte* scratch;   ///< Of this worker, kMatmulScratchBytes, 64-byte aligned.
-  bool spread = false;  ///< Few rows: fetch ahead in several pages at once (MatmulKernels::spread).
+  float* y;                     ///< 64-byte aligned.
+  int64_t y_stride;             ///< From one row to the next, in floats, a multiple of 16.
+  std::byte* scratch;           ///< Of this worker, kMatmulScratchBytes, 64-byte aligned.
+  const Run* spread = nullptr;  ///< Few rows: fetch ahead of it in several pages at once (MatmulKernels::spread).
 };
 using MatmulFn = void (*)(const MatmulArgs&) noexcept;
 inline constexpr int64_t kMatmulScratchBytes = 256 << 10;

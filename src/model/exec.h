@@ -317,6 +317,7 @@ void read_ahead(const Plan& plan, Experts& experts, size_t index) noexcept;
 struct Product {
   const Target& target;
   Range groups;
+  Range run;  ///< The groups that the worker reads one after the other, these among them.
   const kernels::Activations& x;
   int64_t row_begin, row_end;
   float* y;
@@ -332,30 +333,46 @@ inline int64_t count_groups(std::span<const Target> targets, const Worker& worke
   for (const Target& target : targets) n += worker.near(target.w->n_groups()).size();
   return n;
 }
-/// f(target, part) for each matrix of which `groups`, so counted, hold a part.
+/// f(target, part, run) for each matrix of which `groups`, so counted, hold a part: its groups in them and in `run`.
 template <class F>
-void each_part(std::span<const Target> targets, const Worker& worker, Range groups, F&& f) noexcept {
+void each_part(std::span<const Target> targets, const Worker& worker, Range groups, Range run, F&& f) noexcept {
   int64_t first = 0;
   for (const Target& target : targets) {
     const Range near = worker.near(target.w->n_groups());
-    const Range part{near.begin + std::max<int64_t>(groups.begin - first, 0),
-                     near.begin + std::min(groups.end - first, near.size())};
-    if (part.begin < part.end) f(target, part);
+    const auto within = [&](Range all) {
+      return Range{near.begin + std::max<int64_t>(all.begin - first, 0),
+                   near.begin + std::min(all.end - first, near.size())};
+    };
+    if (const Range part = within(groups); part.begin < part.end) f(target, part, within(run));
     first += near.size();
   }
 }
 inline std::span<const Target> targets_of(const Step& step) noexcept {
   return {step.targets.data(), static_cast<size_t>(step.n_targets)};
 }
-/// Groups of 16 matrix rows in one piece of work.
-int64_t groups_per_piece(int64_t n_groups, int64_t n_rows, int n_workers) noexcept;
-/// f(groups) for pieces of one matrix of so many groups: those of this worker's memory node, each piece by one worker.
+/// How the groups of some matrices are cut into pieces of work.
+struct MatrixWork {
+  int64_t n_groups;
+  int64_t group_bytes;
+  int64_t n_rows;
+};
+/// Groups of 16 matrix rows in one piece.
+int64_t groups_per_piece(const MatrixWork& work, int n_workers) noexcept;
+bool reads_in_runs(int64_t n_rows) noexcept;
+/// f(groups, run) for pieces of work, each by one worker of this memory node; `run`: what it reads on in, in order.
 template <class F>
-void each_piece(Worker& worker, int64_t n_groups, int64_t n_rows, F&& f) noexcept {
-  const Range near = worker.near(n_groups);
-  worker.each_near(near.size(), groups_per_piece(near.size(), n_rows, worker.near_count()), [&](Range piece) {
-    f(Range{near.begin + piece.begin, near.begin + piece.end});
-  });
+void each_piece(Worker& worker, const MatrixWork& work, F&& f) noexcept {
+  const int64_t piece = groups_per_piece(work, worker.near_count());
+  if (reads_in_runs(work.n_rows)) return worker.each_in_runs(work.n_groups, piece, f);
+  worker.each_near(work.n_groups, piece, [&](Range groups) { f(groups, groups); });
+}
+/// The same for one matrix of so many groups: those of this worker's memory node.
+template <class F>
+void each_piece_of(Worker& worker, const MatrixWork& work, F&& f) noexcept {
+  const Range near = worker.near(work.n_groups);
+  const auto here = [&](Range part) { return Range{near.begin + part.begin, near.begin + part.end}; };
+  each_piece(worker, {near.size(), work.group_bytes, work.n_rows},
+             [&](Range groups, Range run) { f(here(groups), here(run)); });
 }
 
 }  // namespace stoker::model

@@ -80,6 +80,67 @@ TEST_P(PoolOf, EachCoversAllItemsOnce) {
   }
 }
 
+TEST_P(PoolOf, RunsCoverAllItemsOnceAndInOrder) {
+  auto pool = make_pool(GetParam());
+  std::vector<std::atomic<int>> hits(1000);
+  const int n_rounds = GetParam() > 16 ? 20 : 200;
+  pool->run([&](Worker& worker) {
+    for (int round = 0; round < n_rounds; ++round) {
+      const int64_t n = 1000 - round % 7, chunk = 1 + round % 13;
+      Range mine;
+      int64_t at = -1;
+      worker.each_in_runs(n, chunk, [&](Range range, Range run) {
+        EXPECT_LE(range.size(), chunk);
+        EXPECT_GT(range.size(), 0);
+        EXPECT_TRUE(run.begin <= range.begin && range.end <= run.end && run.end <= n);
+        for (int64_t i = range.begin; i < range.end; ++i) ++hits[static_cast<size_t>(i)];
+        if (at < 0) {
+          mine = run;
+          EXPECT_TRUE(range.begin == run.begin || run.size() == range.size());
+        }
+        // One's own run without a gap, from then on only what is left of others'.
+        if (run.begin == mine.begin && run.end == mine.end) {
+          EXPECT_TRUE(at < 0 || range.begin == at) << range.begin << " after " << at;
+          at = range.end;
+        }
+      });
+      worker.barrier();
+    }
+    worker.each_in_runs(0, 4, [](Range, Range) { ADD_FAILURE() << "no items, no call"; });
+  });
+  for (int64_t i = 0; i < 1000; ++i) {
+    int expected = 0;
+    for (int round = 0; round < n_rounds; ++round) expected += i < 1000 - round % 7;
+    ASSERT_EQ(hits[static_cast<size_t>(i)], expected) << i;
+  }
+}
+
+// Who is done helps one who is not, from the end of its run.
+TEST(Pool, RunsAreHelpedFromTheirEnd) {
+  auto pool = make_pool(2);
+  std::vector<int> by(100, -1);
+  std::atomic<int> n_done{0};
+  pool->run([&](Worker& worker) {
+    worker.each_in_runs(100, 1, [&](Range range, Range run) {
+      by[static_cast<size_t>(range.begin)] = worker.index();
+      // Worker 0 stays with its first item until all others are done.
+      while (worker.index() == 0 && n_done.load() < 99) {
+      }
+      ++n_done;
+      EXPECT_EQ(run.size(), worker.index() == 1 && range.begin < 50 ? 1 : 50);
+    });
+  });
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(by[static_cast<size_t>(i)], i == 0 ? 0 : 1) << i;
+}
+
+// More chunks than are counted: they are made larger.
+TEST(Pool, RunsOfVeryManyItems) {
+  auto pool = make_pool(2);
+  std::atomic<int64_t> n{0};
+  pool->run([&](Worker& worker) { worker.each_in_runs(1'000'000, 1, [&](Range range, Range) { n += range.size(); }); });
+  EXPECT_EQ(n, 1'000'000);
+}
+
 TEST_P(PoolOf, SharesCoverAllItemsOnce) {
   auto pool = make_pool(GetParam());
   for (int64_t n : {0, 1, 15, 16, 17, 1000}) {

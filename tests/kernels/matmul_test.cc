@@ -36,12 +36,18 @@ class Product {
   };
   Part all() const { return {0, n_groups(), 0, c_.n}; }
 
-  std::vector<float> run(kernels::MatmulFn matmul, const Part& part, bool spread = false) {
+  /// How a part's weights are fetched: not, or ahead as far as the part or the matrix goes.
+  enum class Run { kNone, kPart, kAll };
+  std::vector<float> run(kernels::MatmulFn matmul, const Part& part, Run spread = Run::kNone) {
+    const int64_t bytes = kernels::group_bytes(type_.type, c_.k);
+    const auto from = [&](int64_t group) { return packed_.data() + group * bytes; };
+    const kernels::MatmulArgs::Run in_part{from(part.group_begin), from(part.group_end)},
+        in_all{from(0), from(n_groups())};
     Lines y(static_cast<size_t>(c_.n * y_stride()) * sizeof(float));
     std::fill_n(y.as<float>(), c_.n * y_stride(), kUntouched);
     Lines scratch(kernels::kMatmulScratchBytes);
     matmul({.w = packed_.data(),
-            .group_bytes = kernels::group_bytes(type_.type, c_.k),
+            .group_bytes = bytes,
             .k = c_.k,
             .group_begin = part.group_begin,
             .group_end = part.group_end,
@@ -51,7 +57,9 @@ class Product {
             .y = y.as<float>(),
             .y_stride = y_stride(),
             .scratch = scratch.data(),
-            .spread = spread});
+            .spread = spread == Run::kNone   ? nullptr
+                      : spread == Run::kPart ? &in_part
+                                             : &in_all});
     EXPECT_TRUE(y.guard_intact() && scratch.guard_intact());
     return {y.as<float>(), y.as<float>() + c_.n * y_stride()};
   }
@@ -200,10 +208,10 @@ TEST_P(Matmul, PartsAreThePartsOfTheWhole) {
       }
       const int64_t n = part.row_end - part.row_begin;
       const auto check = [&](kernels::MatmulFn matmul) {
-        for (const bool spread : {false, true}) {
+        for (const auto spread : {Product::Run::kNone, Product::Run::kPart, Product::Run::kAll}) {
           ASSERT_EQ(first_difference(product.run(matmul, part, spread), want), -1)
               << isa_name(table->isa) << " groups " << part.group_begin << " to " << part.group_end << ", rows "
-              << part.row_begin << " to " << part.row_end << (spread ? ", spread" : "");
+              << part.row_begin << " to " << part.row_end << ", run " << static_cast<int>(spread);
         }
       };
       if (n == 1) {

@@ -83,13 +83,16 @@ STOKER_INLINE const uint8_t* group_start(const MatmulArgs& args, int64_t group) 
 }
 
 // What a tile fetches of the weights while it computes: the group that comes after or, with `spread`, the next window.
-// Windows are counted from the page where the part of this call begins.
+// Windows are counted from the page where the run begins.
 class Ahead {
  public:
   STOKER_INLINE Ahead(const MatmulArgs& args, int64_t group)
-      : spread_(args.spread), at_(group_start(args, group + 1)), end_(group_start(args, args.group_end)) {
+      : spread_(args.spread != nullptr), at_(group_start(args, group + 1)) {
     if (!spread_) return;
-    const uint8_t *here = group_start(args, group), *first = group_start(args, args.group_begin);
+    const MatmulArgs::Run& run = *args.spread;
+    const auto* first = reinterpret_cast<const uint8_t*>(run.begin);
+    end_ = reinterpret_cast<const uint8_t*>(run.end);
+    const uint8_t* here = group_start(args, group);
     const int64_t offset = here - first + static_cast<int64_t>(reinterpret_cast<uintptr_t>(first) % kPageBytes);
     const int64_t bytes_before = offset % kWindowBytes;
     at_ = here - bytes_before + kWindowBytes + bytes_before / kStepBytes * kLineBytes;
@@ -125,7 +128,7 @@ class Ahead {
   }
 
   bool spread_;
-  const uint8_t *at_, *end_;
+  const uint8_t *at_, *end_ = nullptr;
   int64_t owed_ = 0;  // Bytes for which nothing was fetched yet.
 };
 

@@ -205,11 +205,12 @@ void fail_part(const Step& step, Exec& exec, const WavePart& part) noexcept {
   }
 }
 
-void multiply_part(const Side& side, Exec& exec, const Worker& worker, const WavePart& part, Range groups) noexcept {
+void multiply_part(const Side& side, Exec& exec, const Worker& worker, const WavePart& part, Range groups,
+                   Range run) noexcept {
   Experts& experts = *exec.experts;
   const bool lone = !side.down && experts.n_rows == 1;
   const int64_t row = lone ? 0 : part.row, to = side.down ? part.begin : part.row;
-  each_part(side.targets, worker, groups, [&](const Target& target, Range some) {
+  each_part(side.targets, worker, groups, run, [&](const Target& target, Range some, Range in_run) {
     const auto which = side.first + static_cast<size_t>(&target - side.targets.data());
 #ifndef NDEBUG
     if (side.down) count_produced(experts, part, some.size());
@@ -220,6 +221,7 @@ void multiply_part(const Side& side, Exec& exec, const Worker& worker, const Wav
     const auto multiply_groups = [&](Range stretch, const std::byte* data) {
       multiply({.target = target,
                 .groups = stretch,
+                .run = in_run,
                 .x = experts.activations,
                 .row_begin = row,
                 .row_end = lone ? 1 : row + part.size(),
@@ -243,11 +245,12 @@ void multiply_wave(const Side& side, Exec& exec, Worker& worker) noexcept {
   const int64_t n_groups = count_groups(side.targets, worker);  // of one expert
   const int64_t n_all = n_groups * experts.n_parts;
   const int64_t n_rows = (experts.n_wave + experts.n_parts - 1) / experts.n_parts;
-  worker.each_near(n_all, groups_per_piece(n_all, n_rows, worker.near_count()), [&](Range piece) {
+  each_piece(worker, {n_all, side.targets[0].w->group_bytes, n_rows}, [&](Range piece, Range run) {
     for (int64_t i = piece.begin / n_groups; i * n_groups < piece.end; ++i) {
-      const int64_t first = i * n_groups;
-      multiply_part(side, exec, worker, experts.parts[i],
-                    {std::max<int64_t>(piece.begin - first, 0), std::min(piece.end - first, n_groups)});
+      const auto of_expert = [&](Range all) {
+        return Range{std::max<int64_t>(all.begin - i * n_groups, 0), std::min(all.end - i * n_groups, n_groups)};
+      };
+      multiply_part(side, exec, worker, experts.parts[i], of_expert(piece), of_expert(run));
     }
   });
 }

@@ -149,7 +149,7 @@ void heads_product_step(const Step& step, Exec& exec, Worker& worker) noexcept {
   const HeadsSpec& heads = step.heads;
   const Target& target = step.targets[0];
   const int64_t n_rows = exec.n_rows;
-  each_piece(worker, heads.n_heads * heads.n_groups, n_rows, [&](Range groups) {
+  each_piece_of(worker, {heads.n_heads * heads.n_groups, target.w->group_bytes, n_rows}, [&](Range groups, Range) {
     const std::byte* data = data_of(*target.w, step, exec);
     if (!data) return;
     for (int64_t at = groups.begin; at < groups.end;) {
@@ -162,7 +162,15 @@ void heads_product_step(const Step& step, Exec& exec, Worker& worker) noexcept {
       x.q32 = tables.q32, x.d32 = tables.d32, x.sums32 = tables.sums32;
       float* y = exec.row(target.out, 0) + head * heads.out_stride;
       const int64_t group0 = heads.first_group + head * heads.group_step;
-      multiply({target, part, x, 0, n_rows, y, exec.stride(target.out), data + group0 * target.w->group_bytes},
+      multiply({target,
+                part,
+                {first, heads.n_groups},
+                x,
+                0,
+                n_rows,
+                y,
+                exec.stride(target.out),
+                data + group0 * target.w->group_bytes},
                exec.worker_scratch(worker));
       at += part.size();
     }
