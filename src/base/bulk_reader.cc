@@ -31,7 +31,7 @@ bool may_ask(const File& file) {
 
 BulkReader::BulkReader(const File& file, Cache cache) : file_(&file), cache_(cache) {
   if (cache_ == Cache::kFill || file.size() == 0) return;
-  if (may_ask(file)) {
+  if (cache_ == Cache::kSpare && may_ask(file)) {
     void* map = mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, file.fd(), 0);
     if (map != MAP_FAILED) map_ = map;
   }
@@ -83,7 +83,7 @@ bool BulkReader::read_direct(uint64_t begin, uint64_t bytes, std::byte* out) con
 /// Whether these bytes are not to come from the page cache, nor to stay there.
 bool BulkReader::spares_cache(uint64_t offset, uint64_t bytes) const {
   const bool inside = bytes <= file_->size() && offset <= file_->size() - bytes;
-  return cache_ == Cache::kSpare && inside && !cached(offset, bytes);
+  return cache_ != Cache::kFill && inside && !cached(offset, bytes);
 }
 
 std::optional<BulkReader::Direct> BulkReader::direct_read(uint64_t offset, uint64_t bytes) const {

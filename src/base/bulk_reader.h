@@ -11,13 +11,14 @@
 
 namespace stoker {
 
-/// Reads large parts of a file, each once. What the page cache holds is taken from there.
+/// Reads parts of a file, each once. What the page cache holds is taken from there, unless said otherwise.
 /// Threads: `read` from any thread, each with a window of its own.
 class BulkReader {
  public:
   enum class Cache {
     kFill,   ///< The rest comes through the page cache and stays there for the next process.
     kSpare,  ///< The rest comes straight from the disk (O_DIRECT) and the page cache stays as it was.
+    kPast,   ///< All comes from the disk. A small part in a cached page can have the kernel read megabytes ahead.
   };
   /// `file` must outlive it. Where the file system has no direct reads, kSpare reads through the cache and drops what
   /// it caused there.

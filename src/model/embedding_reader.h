@@ -14,7 +14,7 @@ class EmbeddingReader {
  public:
   /// Both must outlive it.
   EmbeddingReader(const gguf::File& file, const gguf::TensorInfo& tensor)
-      : reader_(file, BulkReader::Cache::kSpare), tensor_(tensor) {}
+      : reader_(file, BulkReader::Cache::kPast), tensor_(tensor) {}
 
   uint64_t window_bytes() const { return gguf::TensorReader::window_bytes(row_bytes()); }
   /// The row as f32, the same bits as of a table in memory. `window` is aligned to 4096, of window_bytes.
