@@ -53,6 +53,7 @@ void Lookahead::find_logits(const Router& router, const Exec& exec, int64_t r, s
   const Target& product = *router.product;
   multiply({.target = product,
             .groups = {0, product.w->n_groups()},
+            .run = {0, product.w->n_groups()},
             .x = activations_of(job),
             .row_begin = 0,
             .row_end = 1,
