@@ -20,8 +20,8 @@ class BulkReader {
     kSpare,  ///< The rest comes straight from the disk (O_DIRECT) and the page cache stays as it was.
     kPast,   ///< All comes from the disk. A small part in a cached page can have the kernel read megabytes ahead.
   };
-  /// `file` must outlive it. Where the file system has no direct reads, kSpare reads through the cache and drops what
-  /// it caused there.
+  /// `file` must outlive it. Where the file system has no direct reads, kSpare and kPast read through the cache;
+  /// kSpare drops what it caused there, kPast what it read.
   BulkReader(const File& file, Cache cache);
   BulkReader(BulkReader&& other) noexcept;
   BulkReader& operator=(BulkReader&&) = delete;

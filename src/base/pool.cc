@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -164,17 +163,11 @@ int64_t Worker::take(int of, int64_t n_chunks) {
   }
 }
 
-/// Items of the run of a worker of this node: whole chunks, their numbers differ by at most one.
-Range Worker::run_of(int64_t n, int64_t chunk, int of) const {
-  const int64_t n_chunks = (n + chunk - 1) / chunk;
-  return {n_chunks * of / near_count_ * chunk, std::min(n, n_chunks * (of + 1) / near_count_ * chunk)};
-}
-
-Range Worker::share(int64_t n, int64_t unit) const {
+Range Worker::share_of(int64_t n, int64_t unit, int index, int count) {
   const int64_t n_units = n / unit + (n % unit != 0 ? 1 : 0);
-  const int64_t each_gets = n_units / count_, rest = n_units % count_;
-  const int64_t first = each_gets * index_ + (index_ < rest ? index_ : rest);
-  const int64_t last = first + each_gets + (index_ < rest ? 1 : 0);
+  const int64_t each_gets = n_units / count, rest = n_units % count;
+  const int64_t first = each_gets * index + (index < rest ? index : rest);
+  const int64_t last = first + each_gets + (index < rest ? 1 : 0);
   return {first * unit, last == n_units ? n : last * unit};
 }
 

@@ -24,8 +24,9 @@ class Worker {
   /// Returns when all workers of this run have called it. Spins shortly, then sleeps.
   /// What a worker wrote before is visible to all after.
   void barrier();
+
   /// This worker's part of `n` items: contiguous, sizes differ by at most one, in units of `unit` items.
-  Range share(int64_t n, int64_t unit = 1) const;
+  Range share(int64_t n, int64_t unit = 1) const { return share_of(n, unit, index_, count_); }
 
   /// Cuts `n` items into chunks of `chunk` and calls `f(Range)` for one at a time, whoever is free taking the next,
   /// until none is left. Every worker of the run calls it with the same numbers; a barrier() must follow before the
@@ -55,10 +56,10 @@ class Worker {
     chunk = std::max(chunk, n / (near_count_ * kMostChunks) + 1);
     for (int i = 0; i < near_count_; ++i) {
       const int of = (near_index_ + i) % near_count_;
-      const Range run = run_of(n, chunk, of);
+      const Range run = share_of(n, chunk, of, near_count_);
       const int64_t n_chunks = (run.size() + chunk - 1) / chunk;
       for (int64_t c = take(of, n_chunks); c >= 0; c = take(of, n_chunks)) {
-        const Range items{run.begin + c * chunk, std::min(run.end, run.begin + (c + 1) * chunk)};
+        const Range part = chunk_of(run.size(), chunk, c), items{run.begin + part.begin, run.begin + part.end};
         f(items, i == 0 ? run : items);
       }
     }
@@ -71,7 +72,7 @@ class Worker {
     return {c * chunk, n < (c + 1) * chunk ? n : (c + 1) * chunk};
   }
   static constexpr int64_t kMostChunks = 65535;  ///< Of a run.
-  Range run_of(int64_t n, int64_t chunk, int of) const;
+  static Range share_of(int64_t n, int64_t unit, int index, int count);
   int64_t claim();
   int64_t claim_near();
   int64_t take(int of, int64_t n_chunks);

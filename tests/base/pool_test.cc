@@ -56,6 +56,15 @@ TEST_P(PoolOf, ABarrierShowsWhatWasWrittenBefore) {
   EXPECT_EQ(n_wrong, 0);
 }
 
+/// What rounds of 1000, 999 ... 994 items leave, each item once.
+void expect_hits(const std::vector<std::atomic<int>>& hits, int n_rounds) {
+  for (int64_t i = 0; i < 1000; ++i) {
+    int expected = 0;
+    for (int round = 0; round < n_rounds; ++round) expected += i < 1000 - round % 7;
+    ASSERT_EQ(hits[static_cast<size_t>(i)], expected) << i;
+  }
+}
+
 TEST_P(PoolOf, EachCoversAllItemsOnce) {
   auto pool = make_pool(GetParam());
   std::vector<std::atomic<int>> hits(1000);
@@ -73,11 +82,7 @@ TEST_P(PoolOf, EachCoversAllItemsOnce) {
     }
     worker.each(0, 4, [](Range) { ADD_FAILURE() << "no items, no call"; });
   });
-  for (int64_t i = 0; i < 1000; ++i) {
-    int expected = 0;
-    for (int round = 0; round < n_rounds; ++round) expected += i < 1000 - round % 7;
-    ASSERT_EQ(hits[static_cast<size_t>(i)], expected) << i;
-  }
+  expect_hits(hits, n_rounds);
 }
 
 TEST_P(PoolOf, RunsCoverAllItemsOnceAndInOrder) {
@@ -108,11 +113,7 @@ TEST_P(PoolOf, RunsCoverAllItemsOnceAndInOrder) {
     }
     worker.each_in_runs(0, 4, [](Range, Range) { ADD_FAILURE() << "no items, no call"; });
   });
-  for (int64_t i = 0; i < 1000; ++i) {
-    int expected = 0;
-    for (int round = 0; round < n_rounds; ++round) expected += i < 1000 - round % 7;
-    ASSERT_EQ(hits[static_cast<size_t>(i)], expected) << i;
-  }
+  expect_hits(hits, n_rounds);
 }
 
 // Who is done helps one who is not, from the end of its run.

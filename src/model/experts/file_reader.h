@@ -37,8 +37,8 @@ using NextRead = std::function<bool(ExpertRead& read)>;
 uint64_t read_all(ExpertReader& reader, int depth, std::span<std::byte> windows, uint64_t window_bytes,
                   const NextRead& next);
 
-/// The most reads in flight, of 4 and 8, whose rate is within 10 % of the best: a sixth of a second of reading at
-/// random places of the experts. 4, unmeasured, where all of them together are too small to tell.
+/// The most reads in flight, of 4 and 8, with three quarters of the best rate or more: a sixth of a second of reading
+/// at random places of the experts. 4, unmeasured, where all of them together are too small to tell.
 int measure_lanes(ExpertReader& reader, const ExpertIndex& index, uint64_t piece_bytes, std::span<std::byte> windows);
 
 }  // namespace stoker::model
