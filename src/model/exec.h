@@ -340,8 +340,8 @@ void each_part(std::span<const Target> targets, const Worker& worker, Range grou
   for (const Target& target : targets) {
     const Range near = worker.near(target.w->n_groups());
     const auto within = [&](Range all) {
-      return Range{near.begin + std::max<int64_t>(all.begin - first, 0),
-                   near.begin + std::min(all.end - first, near.size())};
+      const Range here = all.of_items(first, near.size());
+      return Range{near.begin + here.begin, near.begin + here.end};
     };
     if (const Range part = within(groups); part.begin < part.end) f(target, part, within(run));
     first += near.size();

@@ -258,7 +258,7 @@ void Runner::head_part(const Chunk& chunk, const HeadBlock& block, const HeadPar
   const ModelConfig& config = *plan_.config;
   const int64_t row0 = part.first_group * 16;
   float* y = logits_.as<float>() + (consumed_ ? 0 : block.first) * logits_stride_ + row0;
-  // Pieces as large as for one row: few long ones, since each also caps and checks what it has computed.
+  // In runs, however many rows: each piece also caps and checks what it has computed.
   each_piece_of(worker, {t.w->n_groups(), t.w->group_bytes, 1}, [&](Range groups, Range run) {
     multiply({t, groups, run, exec.activations, block.row, block.row + block.n, y - block.row * logits_stride_,
               logits_stride_, data},

@@ -247,10 +247,9 @@ void multiply_wave(const Side& side, Exec& exec, Worker& worker) noexcept {
   const int64_t n_rows = (experts.n_wave + experts.n_parts - 1) / experts.n_parts;
   each_piece(worker, {n_all, side.targets[0].w->group_bytes, n_rows}, [&](Range piece, Range run) {
     for (int64_t i = piece.begin / n_groups; i * n_groups < piece.end; ++i) {
-      const auto of_expert = [&](Range all) {
-        return Range{std::max<int64_t>(all.begin - i * n_groups, 0), std::min(all.end - i * n_groups, n_groups)};
-      };
-      multiply_part(side, exec, worker, experts.parts[i], of_expert(piece), of_expert(run));
+      const int64_t first = i * n_groups;
+      multiply_part(side, exec, worker, experts.parts[i], piece.of_items(first, n_groups),
+                    run.of_items(first, n_groups));
     }
   });
 }
